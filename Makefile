@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The front door. Everything else is meson and ninja behind ./configure.
+
+BUILD ?= build
+TESTFLAGS ?=
+export BUILD
+
+.PHONY: help build run check check-asan check-tsan bench install install-deps clean
+
+help:
+	@echo 'make build        configure if needed, and build into $(BUILD)/'
+	@echo 'make run          drive a 4-queue disk on 3 IOThreads and show which thread serves each queue'
+	@echo 'make check        all tests: layers, style, unit, qtest'
+	@echo 'make check-asan   unit and qtest tests under AddressSanitizer and UBSan'
+	@echo 'make check-tsan   unit and qtest tests under ThreadSanitizer'
+	@echo 'make bench        performance measurements'
+	@echo 'make install      install below the prefix given to ./configure'
+	@echo 'make install-deps packages needed to build and test (Debian)'
+	@echo 'make clean        remove all build directories'
+	@echo
+	@echo './configure --help lists the build options.'
+
+install-deps:
+	@scripts/install-deps
+
+$(BUILD)/build.ninja:
+	./configure --build-dir=$(BUILD)
+
+build: $(BUILD)/build.ninja
+	@ninja -C $(BUILD)
+
+run: install-deps build
+	@python3 tests/qtest/show_queues.py --binary $(BUILD)/qemu-system-x86_64
+
+check: install-deps build
+	@scripts/check-layers
+	@scripts/check-style
+	@scripts/run-tests $(BUILD) $(TESTFLAGS)
+
+build-asan/build.ninja:
+	./configure --enable-asan --build-dir=build-asan
+
+build-tsan/build.ninja:
+	./configure --enable-tsan --build-dir=build-tsan
+
+check-asan: install-deps build-asan/build.ninja
+	@ninja -C build-asan
+	@scripts/run-tests build-asan $(TESTFLAGS)
+
+check-tsan: install-deps build-tsan/build.ninja
+	@ninja -C build-tsan
+	@scripts/run-tests build-tsan $(TESTFLAGS)
+
+bench:
+	@echo 'make bench: nothing to measure yet: a benchmark needs a guest that runs, and this version' >&2
+	@echo 'has only the qtest accelerator, where a test program stands in for the guest.' >&2
+	@exit 1
+
+install: build
+	@ninja -C $(BUILD) install
+
+clean:
+	@rm -rf build build-asan build-tsan build-fuzz

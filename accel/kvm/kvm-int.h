@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef SPINDLE_ACCEL_KVM_INT_H
+#define SPINDLE_ACCEL_KVM_INT_H
+
+#include <linux/kvm.h>
+
+#include "hw/core/cpu.h"
+#include "hw/core/machine.h"
+#include "hw/core/memory.h"
+
+/* What the files of accel/kvm/ share. One virtual machine per process. */
+
+typedef struct KvmState {
+    int fd; /* /dev/kvm */
+    int vm_fd;
+    size_t run_size; /* of the mapping shared with a vCPU */
+    unsigned max_vcpus;
+} KvmState;
+
+extern KvmState kvm;
+
+/* ioctl on /dev/kvm, the VM or a vCPU; returns -errno on failure. Runs in: any thread. */
+int kvm_ioctl(int fd, unsigned long request, void *arg);
+/* KVM_CHECK_EXTENSION on the VM if there is one, else on /dev/kvm. Runs in: any thread. */
+int kvm_check(int cap);
+
+/* kvm-memory.c: RAM slots and doorbells follow the guest memory map. Runs in: main thread. */
+void kvm_memory_init(void);
+
+/* kvm-irq.c: interrupt lines, messages, irqfd routes. Runs in: main thread. */
+bool kvm_irq_init(Error **errp);
+
+/* kvm-irqchip.c: the interrupt controllers and the timer that the kernel emulates, and their state
+ * after a reset. Runs in: main thread. */
+bool kvm_irqchip_create(Error **errp);
+void kvm_irqchip_reset(void);
+
+/* kvm-clock.c: the guest's clock stands while the machine does. Runs in: main thread, while no vCPU
+ * runs. */
+void kvm_clock_stop(void);
+void kvm_clock_start(void);
+
+/* kvm-cpuid.c: what -cpu asks for against what KVM offers. Runs in: one thread at a time. */
+bool kvm_cpuid_setup(CPUState *cpu, int vcpu_fd, Error **errp);
+
+/* kvm-state.c: the registers of a processor as it was made, and how it gets them back. Runs in: the
+ * vCPU's thread. */
+typedef struct KvmCpuState KvmCpuState;
+KvmCpuState *kvm_cpu_state_save(int vcpu_fd, Error **errp);
+/* The state after a reset: `initial`, and for the first processor what the boot protocol says. */
+bool kvm_cpu_state_load(int vcpu_fd, const CPUState *cpu, const KvmCpuState *initial, Error **errp);
+void kvm_cpu_state_free(KvmCpuState *s);
+
+/* kvm-msr.c: model-specific registers. */
+typedef struct KvmMsrs KvmMsrs;
+/* All that KVM keeps for the processor and that a reset concerns. Runs in: the vCPU's thread. */
+KvmMsrs *kvm_msrs_save(int vcpu_fd);
+/* Puts back what differs. A register that KVM refuses is named in a warning, once. */
+void kvm_msrs_load(int vcpu_fd, const KvmMsrs *initial);
+void kvm_msr_set(int vcpu_fd, uint32_t index, uint64_t value);
+
+/* kvm-vcpu.c: the threads that run processors. Runs in: main thread, under the big lock. */
+bool kvm_vcpu_create(CPUState *cpu, Error **errp);
+void kvm_vcpu_destroy(CPUState *cpu);
+void kvm_vcpus_pause(void);
+void kvm_vcpus_resume(void);
+/* Loads the state after a reset into all of them; they stand still. */
+void kvm_vcpus_reset(void);
+/* Those that wait for the host's attention to their paravirtual clock are told that they were
+ * paused. */
+void kvm_vcpus_clock_paused(void);
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The KVM accelerator: opens /dev/kvm, makes the virtual machine, hands out the rest. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "hw/i386/boot.h"
+#include "kvm-int.h"
+#include "util/aio.h"
+#include "util/biglock.h"
+#include "util/report.h"
+
+#define TYPE_KVM_ACCEL "kvm-accel"
+
+/* Below the firmware's place and above all that a machine maps: four pages for KVM's own use in
+ * real mode, one for an identity map and three for a task state segment. */
+#define KVM_IDENTITY_MAP 0xfeffc000ull
+#define KVM_TSS          0xfeffd000ull
+
+KvmState kvm = { .fd = -1, .vm_fd = -1 };
+
+int kvm_ioctl(int fd, unsigned long request, void *arg)
+{
+    int ret;
+
+    do {
+        ret = ioctl(fd, request, arg);
+    } while (ret < 0 && errno == EINTR && request != KVM_RUN);
+    return ret < 0 ? -errno : ret;
+}
+
+int kvm_check(int cap)
+{
+    int fd = kvm.vm_fd >= 0 ? kvm.vm_fd : kvm.fd;
+
+    return kvm_ioctl(fd, KVM_CHECK_EXTENSION, (void *)(intptr_t)cap);
+}
+
+static bool kvm_open(Error **errp)
+{
+    int version;
+
+    kvm.fd = open("/dev/kvm", O_RDWR | O_CLOEXEC);
+    if (kvm.fd < 0) {
+        error_set(errp, "Could not access KVM kernel module: %s", strerror(errno));
+        error_append_hint(errp, "-accel kvm needs /dev/kvm: %s\n",
+                          errno == ENOENT ? "load the module kvm-intel or kvm-amd of the host"
+                                          : "the user must be allowed to read and write it");
+        return false;
+    }
+    version = kvm_ioctl(kvm.fd, KVM_GET_API_VERSION, NULL);
+    if (version != KVM_API_VERSION) {
+        error_set(errp, "KVM of this host has API version %d, %d is needed", version,
+                  KVM_API_VERSION);
+        return false;
+    }
+    kvm.vm_fd = kvm_ioctl(kvm.fd, KVM_CREATE_VM, NULL);
+    if (kvm.vm_fd < 0) {
+        error_set_errno(errp, -kvm.vm_fd, "KVM could not create a virtual machine");
+        return false;
+    }
+    return true;
+}
+
+static bool kvm_check_caps(Error **errp)
+{
+    static const struct {
+        int cap;
+        const char *what;
+    } needed[] = {
+        { KVM_CAP_USER_MEMORY, "user memory" },
+        { KVM_CAP_IRQCHIP, "interrupt controllers" },
+        { KVM_CAP_IRQ_ROUTING, "interrupt routing" },
+        { KVM_CAP_IRQFD, "irqfd" },
+        { KVM_CAP_SIGNAL_MSI, "message-signalled interrupts" },
+        { KVM_CAP_IOEVENTFD, "ioeventfd" },
+        { KVM_CAP_EXT_CPUID, "CPUID" },
+        { KVM_CAP_MP_STATE, "multiprocessor state" },
+        { KVM_CAP_VCPU_EVENTS, "vCPU events" },
+        { KVM_CAP_DEBUGREGS, "debug registers" },
+        { KVM_CAP_IMMEDIATE_EXIT, "immediate exit" },
+        { KVM_CAP_PIT2, "an interval timer" },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(needed); i++) {
+        if (kvm_check(needed[i].cap) <= 0) {
+            error_set(errp, "KVM of this host lacks %s", needed[i].what);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool kvm_check_machine(MachineState *m, Error **errp)
+{
+    int soft = kvm_check(KVM_CAP_NR_VCPUS), hard = kvm_check(KVM_CAP_MAX_VCPUS);
+
+    if (m->kernel_irqchip == ON_OFF_SPLIT_SPLIT || m->kernel_irqchip == ON_OFF_SPLIT_OFF) {
+        error_set(errp, "kernel-irqchip=%s is not supported; the interrupt controllers are KVM's",
+                  m->kernel_irqchip == ON_OFF_SPLIT_SPLIT ? "split" : "off");
+        return false;
+    }
+    if (!m->ram_size && MACHINE_CLASS(m)->default_cpu_type) {
+        error_set(errp, "-m 0: a guest that runs needs memory");
+        return false;
+    }
+    kvm.max_vcpus = hard > 0 ? hard : soft > 0 ? soft : 4;
+    if (m->smp.cpus > kvm.max_vcpus) {
+        error_set(
+            errp,
+            "Number of SMP cpus requested (%u) exceeds the maximum cpus supported by KVM (%u)",
+            m->smp.cpus, kvm.max_vcpus);
+        return false;
+    }
+    if (m->smp.max_cpus > kvm.max_vcpus) {
+        error_set(
+            errp,
+            "Number of hotpluggable cpus requested (%u) exceeds the maximum cpus supported by "
+            "KVM (%u)",
+            m->smp.max_cpus, kvm.max_vcpus);
+        return false;
+    }
+    return true;
+}
+
+static void kvm_close(void)
+{
+    if (kvm.vm_fd >= 0) {
+        close(kvm.vm_fd);
+        kvm.vm_fd = -1;
+    }
+    if (kvm.fd >= 0) {
+        close(kvm.fd);
+        kvm.fd = -1;
+    }
+}
+
+static void kvm_reset(void *opaque)
+{
+    kvm_irqchip_reset();
+}
+
+static bool kvm_make_vm(MachineState *m, Error **errp)
+{
+    uint64_t identity_map = KVM_IDENTITY_MAP;
+    int ret;
+
+    if (!kvm_open(errp) || !kvm_check_caps(errp) || !kvm_check_machine(m, errp)) {
+        return false;
+    }
+    ret = kvm_ioctl(kvm.vm_fd, KVM_SET_IDENTITY_MAP_ADDR, &identity_map);
+    if (ret >= 0) {
+        ret = kvm_ioctl(kvm.vm_fd, KVM_SET_TSS_ADDR, (void *)(uintptr_t)KVM_TSS);
+    }
+    if (ret < 0) {
+        error_set_errno(errp, -ret, "KVM refuses its pages at 0x%llx", KVM_IDENTITY_MAP);
+        return false;
+    }
+    ret = kvm_ioctl(kvm.fd, KVM_GET_VCPU_MMAP_SIZE, NULL);
+    if (ret < (int)sizeof(struct kvm_run)) {
+        error_set_errno(errp, ret < 0 ? -ret : EINVAL, "KVM_GET_VCPU_MMAP_SIZE");
+        return false;
+    }
+    kvm.run_size = ret;
+    return kvm_irqchip_create(errp) && kvm_irq_init(errp);
+}
+
+static bool kvm_accel_init(Object *accel, MachineState *m, Error **errp)
+{
+    g_assert(aio_in_main_thread());
+    ASSERT_BIG_LOCK();
+    if (!kvm_make_vm(m, errp)) {
+        kvm_close();
+        return false;
+    }
+    kvm_memory_init();
+    reset_register(kvm_reset, NULL);
+    return true;
+}
+
+static void kvm_vcpus_reset_late(void *opaque)
+{
+    kvm_vcpus_reset();
+}
+
+/* Called when all devices exist: what resets RAM (a kernel to be loaded) has registered before. */
+static void kvm_cpus_start(Object *accel, MachineState *m)
+{
+    if (x86_boot.protocol == X86_BOOT_HALTED && cpu_count()) {
+        report_warning(
+            "there is no firmware: without -kernel (or -bios) the guest has nothing to run");
+    }
+    reset_register(kvm_vcpus_reset_late, NULL);
+}
+
+static void kvm_cpus_pause(void)
+{
+    kvm_vcpus_pause();
+    kvm_clock_stop();
+}
+
+static void kvm_cpus_resume(void)
+{
+    kvm_clock_start();
+    kvm_vcpus_resume();
+}
+
+static void kvm_accel_class_init(ObjectClass *klass, const void *data)
+{
+    AccelClass *ac = (AccelClass *)klass;
+
+    ac->name = "kvm";
+    ac->init = kvm_accel_init;
+    ac->cpus_start = kvm_cpus_start;
+    ac->cpu_create = kvm_vcpu_create;
+    ac->cpu_destroy = kvm_vcpu_destroy;
+    ac->cpus_pause = kvm_cpus_pause;
+    ac->cpus_resume = kvm_cpus_resume;
+}
+
+static const TypeInfo kvm_accel_type = {
+    .name = TYPE_KVM_ACCEL,
+    .parent = TYPE_ACCEL,
+    .class_init = kvm_accel_class_init,
+};
+TYPE_REGISTER(kvm_accel_type)

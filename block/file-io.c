@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Data path of the drivers file and host_device. A request goes the cheapest way that cannot block
+ * the thread: in place, if it only copies memory; else to the engine of aio=. Whatever an engine
+ * does not finish, a worker thread does.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <sys/uio.h>
+
+#include "backend.h"
+#include "file.h"
+
+/* Copying more than this in place would keep other queues of the thread waiting. */
+#define IN_PLACE_MAX (256 * 1024)
+
+static void worker_done(AioWork *w, int ret)
+{
+    BlockRequest *req = (BlockRequest *)((char *)w - offsetof(BlockRequest, u.work));
+
+    file_done(req->node->opaque, req, ret);
+}
+
+void file_submit_worker(BlockRequest *req)
+{
+    req->u.work = (AioWork){ .run = file_worker_run, .done = worker_done };
+    aio_work_submit(req->ctx, &req->u.work);
+}
+
+void file_done(FileState *s, BlockRequest *req, int ret)
+{
+    unsigned flags = req->driver_flags;
+
+    /* Before the layers above hear of it: their next write to the range must not find it held. */
+    if (G_UNLIKELY(flags & FILE_REQ_HELD)) {
+        range_lock_release(&s->ranges, req);
+    } else if (flags & FILE_REQ_COUNTED) {
+        range_lock_uncount(&s->ranges);
+    }
+    block_request_done(req, ret);
+}
+
+void file_engine_result(BlockRequest *req, int64_t res)
+{
+    FileState *s = req->node->opaque;
+
+    if (G_LIKELY(res == req->bytes)) {
+        file_done(s, req, 0);
+        return;
+    }
+    if (res < 0 && res != -EAGAIN && res != -EINTR && res != -EOPNOTSUPP) {
+        file_done(s, req, (int)res);
+        return;
+    }
+    if (res > 0) {
+        req->skip = res;
+    }
+    file_submit_worker(req);
+}
+
+/* Tries to do it at once; returns false if that would have to wait for a device. */
+static bool try_in_place(FileState *s, BlockRequest *req)
+{
+    bool memory = s->caps.in_memory;
+    ssize_t n;
+
+    if (req->bytes > IN_PLACE_MAX) {
+        return false;
+    }
+    if (req->at_op == BLK_OP_READ) {
+        if (!memory && (!s->caps.nowait_read || file_flag(&s->nowait_broken))) {
+            return false;
+        }
+        n = preadv2(s->fd, req->iov, req->niov, req->at_offset, memory ? 0 : RWF_NOWAIT);
+        if (n < 0 && errno == EOPNOTSUPP) {
+            file_set_flag(&s->nowait_broken);
+        }
+    } else {
+        if (!memory) {
+            return false;
+        }
+        n = pwritev(s->fd, req->iov, req->niov, req->at_offset);
+    }
+    if (n != req->bytes) {
+        return false; /* the worker sorts out why */
+    }
+    block_clock_fresh();
+    file_done(s, req, 0);
+    return true;
+}
+
+void file_engine_submit(FileState *s, BlockRequest *req)
+{
+    bool done;
+
+    if (G_UNLIKELY(req->niov > IOV_MAX)) {
+        file_submit_worker(req);
+        return;
+    }
+    if (s->aio == BLOCKDEV_AIO_OPTIONS_THREADS || s->caps.in_memory) {
+        if (!s->direct || s->caps.in_memory) {
+            if (try_in_place(s, req)) {
+                return;
+            }
+        }
+        done = false;
+    } else if (s->aio == BLOCKDEV_AIO_OPTIONS_IO_URING) {
+        done = file_uring_rw(s, req);
+    } else {
+        done = file_native_rw(s, req);
+    }
+    if (!done) {
+        file_submit_worker(req);
+    }
+}
+
+static bool is_aligned(FileState *s, const BlockRequest *req)
+{
+    uint64_t align = s->caps.request_alignment - 1;
+    uint64_t mem = s->caps.mem_alignment - 1;
+
+    if ((req->at_offset | req->bytes) & (int64_t)align) {
+        return false;
+    }
+    for (int i = 0; i < req->niov; i++) {
+        if (((uintptr_t)req->iov[i].iov_base & mem) || (req->iov[i].iov_len & align)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Read, write, and what overwrites a range. */
+static void submit_direct(FileState *s, BlockRequest *req)
+{
+    int64_t align = s->caps.request_alignment;
+    bool whole_blocks = !((req->at_offset | req->bytes) & (align - 1));
+
+    if (req->at_op == BLK_OP_READ || req->at_op == BLK_OP_WRITE) {
+        if (!is_aligned(s, req)) {
+            req->driver_flags |= FILE_REQ_BOUNCE;
+        }
+    }
+    if (req->at_op != BLK_OP_READ && s->serialise) {
+        if (!whole_blocks || !range_lock_count(&s->ranges)) {
+            req->hold_start = req->at_offset & -align;
+            req->hold_end = (req->at_offset + req->bytes + align - 1) & -align;
+            range_lock_acquire(&s->ranges, req);
+            return;
+        }
+        req->driver_flags |= FILE_REQ_COUNTED;
+    }
+    if ((req->driver_flags & FILE_REQ_BOUNCE) ||
+        (req->at_op != BLK_OP_READ && req->at_op != BLK_OP_WRITE)) {
+        file_submit_worker(req);
+    } else {
+        file_engine_submit(s, req);
+    }
+}
+
+void file_submit(BlockNode *node, BlockRequest *req)
+{
+    FileState *s = node->opaque;
+
+    req->node = node;
+    if (req->at_op == BLK_OP_FLUSH && s->caps.is_char) {
+        file_done(s, req, 0); /* a stream keeps nothing back, and says EINVAL when asked */
+    } else if (req->at_op == BLK_OP_FLUSH) {
+        if (s->aio != BLOCKDEV_AIO_OPTIONS_IO_URING || !file_uring_flush(s, req)) {
+            file_submit_worker(req);
+        }
+    } else if (s->direct) {
+        submit_direct(s, req);
+    } else if (req->at_op == BLK_OP_READ || req->at_op == BLK_OP_WRITE) {
+        file_engine_submit(s, req);
+    } else {
+        file_submit_worker(req);
+    }
+}

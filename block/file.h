@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef BLOCK_FILE_H
+#define BLOCK_FILE_H
+
+#include "node.h"
+#include "range-lock.h"
+
+/* Drivers file and host_device: what their source files share. */
+
+/* What a descriptor can do, found out once when it is opened. */
+typedef struct FileCaps {
+    bool is_block;   /* block device */
+    bool is_char;
+    bool in_memory;  /* tmpfs and the like: requests cannot wait for a device */
+    bool nowait_read;
+    bool zoned;      /* a device whose block sizes the guest must know */
+    bool discard;    /* a discard is worth trying */
+    unsigned request_alignment; /* of O_DIRECT, bytes; 1 without it */
+    unsigned mem_alignment;
+    uint32_t logical, physical; /* block sizes of a device, 0: none */
+} FileCaps;
+
+typedef struct FileState {
+    /* Read by the data path. */
+    int fd;
+    bool direct;
+    bool serialise;   /* writes may have to be read-modify-write: count or hold them all */
+    BlockdevAioOptions aio;
+    int max_batch;    /* requests per io_submit of this file; 0: the context's choice */
+    FileCaps caps;
+    RangeLock ranges;
+    /* Learned from failures; atomic, change at most once. */
+    int nowait_broken, no_punch, no_zero_range, no_fallocate;
+    int flush_error; /* errno of the first failed flush of a cached file: its data may be gone */
+
+    char *path;
+    int lock_fd;      /* the first descriptor: keeps the locks; the same as fd most of the time */
+    bool rw;          /* fd is open for writing */
+    bool locking;
+    unsigned locked_perm, locked_unshared;
+    uint64_t discards_ok, discards_failed, discard_bytes; /* atomic */
+} FileState;
+
+/* Request flags of this driver. */
+enum {
+    FILE_REQ_COUNTED = 1, /* in the range lock's count */
+    FILE_REQ_HELD = 2,    /* holds its range */
+    FILE_REQ_BOUNCE = 4,  /* not aligned: goes through a buffer */
+};
+
+/* ---- file-caps.c ---- */
+
+bool file_probe_caps(FileState *s, Error **errp);
+/* Size in bytes, or negative errno. */
+int64_t file_size(FileState *s);
+
+/* ---- file-lock.c ---- */
+
+bool file_lock_supported(int fd);
+/* Takes locks for the new permissions on top of the old ones and looks for conflicts. */
+bool file_lock_prepare(FileState *s, unsigned perm, unsigned shared, Error **errp);
+/* Gives up what is not needed any more. */
+void file_lock_commit(FileState *s, unsigned perm, unsigned shared);
+
+/* ---- file-io.c ---- */
+
+void file_submit(BlockNode *node, BlockRequest *req);
+/* Gives an aligned read or write to the engine. Runs in: the request's context. */
+void file_engine_submit(FileState *s, BlockRequest *req);
+/* Ends a request, and its hold on its range. Runs in: the request's context. */
+void file_done(FileState *s, BlockRequest *req, int ret);
+/* An engine's result for a read or write: as of preadv2(). Runs in: the request's context. */
+void file_engine_result(BlockRequest *req, int64_t res);
+/* Goes on with the request (from req->skip) in a worker thread. */
+void file_submit_worker(BlockRequest *req);
+
+/* ---- file-worker.c; runs in a worker thread ---- */
+
+int file_worker_run(AioWork *w);
+/* Remembers that data of a cached file may be lost; returns -err. Runs in: any thread. */
+int file_flush_failed(FileState *s, int err);
+/* Reads or writes all of `bytes` at `offset`; end of file reads as zeroes. 0 or negative errno. */
+int file_pread_all(FileState *s, void *buf, size_t bytes, int64_t offset);
+int file_pwrite_all(FileState *s, const void *buf, size_t bytes, int64_t offset);
+
+/* ---- file-bounce.c; runs in a worker thread ---- */
+
+int file_bounce(FileState *s, BlockNode *node, BlockRequest *req);
+/* Overwrites a range with zeroes, whatever its alignment. */
+int file_write_zero_buffer(FileState *s, BlockNode *node, int64_t offset, int64_t bytes);
+
+/* ---- file-zero.c; runs in a worker thread ---- */
+
+int file_discard(FileState *s, BlockRequest *req);
+int file_write_zeroes(FileState *s, BlockNode *node, BlockRequest *req);
+
+/* ---- file-uring.c, file-native.c ---- */
+
+bool file_uring_rw(FileState *s, BlockRequest *req);
+bool file_uring_flush(FileState *s, BlockRequest *req);
+bool file_native_probe(AioContext *ctx, Error **errp);
+/* Returns false if the engine does not exist in this context. */
+bool file_native_rw(FileState *s, BlockRequest *req);
+
+static inline int file_flag(const int *flag)
+{
+    return __atomic_load_n(flag, __ATOMIC_RELAXED);
+}
+
+static inline void file_set_flag(int *flag)
+{
+    __atomic_store_n(flag, 1, __ATOMIC_RELAXED);
+}
+
+#endif

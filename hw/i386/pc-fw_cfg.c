@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What PC machines tell their firmware. */
+#include <string.h>
+
+#include "hw/core/cpu.h"
+#include "pc.h"
+
+#define E820_RAM 1
+
+typedef struct __attribute__((packed)) E820Entry {
+    uint64_t addr, len;
+    uint32_t type;
+} E820Entry;
+
+static unsigned e820_fill(E820Entry *e, const MachineState *m)
+{
+    unsigned n = 0;
+
+    e[n++] = (E820Entry){0, GUINT64_TO_LE(pc_ram_below_4g), GUINT32_TO_LE(E820_RAM)};
+    if (m->ram_size > pc_ram_below_4g) {
+        e[n++] = (E820Entry){GUINT64_TO_LE(1ULL << 32),
+                             GUINT64_TO_LE(m->ram_size - pc_ram_below_4g), GUINT32_TO_LE(E820_RAM)};
+    }
+    return n;
+}
+
+bool pc_fw_cfg_init(MachineState *m, Error **errp)
+{
+    g_autoptr(Object) obj = object_new(TYPE_FW_CFG);
+    FwCfg *s = (FwCfg *)obj;
+    E820Entry e820[2];
+    unsigned n = e820_fill(e820, m);
+    uint32_t reboot = GUINT32_TO_LE((uint32_t)m->boot_reboot_timeout);
+    /* Which sleep states there are: bit 7 says enabled, the low bits are the value for PM1 control.
+     * S3 is not there. */
+    static const uint8_t states[6] = {0x80, 0, 0, 0x01, 0x82, 0x80};
+
+    if (!object_add_child(&m->parent_obj, "fw_cfg", obj, errp) ||
+        !device_realize(DEVICE(obj), main_system_bus(), errp)) {
+        return false;
+    }
+    fw_cfg_set_u64(s, FW_CFG_RAM_SIZE, m->ram_size);
+    fw_cfg_set_u16(s, FW_CFG_NOGRAPHIC, !m->graphics);
+    fw_cfg_set_u16(s, FW_CFG_NB_CPUS, m->smp.cpus);
+    fw_cfg_set_u16(s, FW_CFG_MAX_CPUS, m->smp.max_cpus);
+    fw_cfg_set_u16(s, FW_CFG_BOOT_MENU, m->boot_menu);
+    fw_cfg_set_u32(s, FW_CFG_IRQ0_OVERRIDE, 1);
+    if (m->boot_splash_time >= 0) {
+        uint16_t wait = GUINT16_TO_LE((uint16_t)m->boot_splash_time);
+
+        fw_cfg_set_file(s, "etc/boot-menu-wait", &wait, sizeof(wait), &error_abort);
+    }
+    fw_cfg_set_file(s, "bootorder", NULL, 0, &error_abort);
+    fw_cfg_set_file(s, "etc/boot-fail-wait", &reboot, sizeof(reboot), &error_abort);
+    fw_cfg_set_file(s, "etc/e820", e820, n * sizeof(e820[0]), &error_abort);
+    fw_cfg_set_file(s, "etc/system-states", states, sizeof(states), &error_abort);
+    return true;
+}

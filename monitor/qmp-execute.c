@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One QMP command: checking the envelope, finding the command, running it, wrapping the result. */
+#include "qmp.h"
+
+#include "hw/core/runstate.h"
+
+__thread QmpMonitor *qmp_current;
+
+bool qmp_is_oob(JsonNode *message)
+{
+    JsonObject *obj;
+
+    if (!JSON_NODE_HOLDS_OBJECT(message)) {
+        return false;
+    }
+    obj = json_node_get_object(message);
+    return json_object_has_member(obj, "exec-oob") && !json_object_has_member(obj, "execute");
+}
+
+JsonNode *qmp_error_reply(Error *err, JsonNode *id)
+{
+    JsonObject *reply = json_object_new();
+    JsonObject *body = json_object_new();
+    JsonNode *node = json_node_new(JSON_NODE_OBJECT);
+
+    if (id) {
+        json_object_set_member(reply, "id", json_node_ref(id));
+    }
+    json_object_set_string_member(body, "class", error_class_name(error_class(err)));
+    json_object_set_string_member(body, "desc", error_message(err));
+    json_object_set_object_member(reply, "error", body);
+    json_node_take_object(node, reply);
+    error_free(err);
+    return node;
+}
+
+static JsonNode *success_reply(JsonNode *result, JsonNode *id)
+{
+    JsonObject *reply = json_object_new();
+    JsonNode *node = json_node_new(JSON_NODE_OBJECT);
+
+    json_object_set_member(reply, "return", result);
+    if (id) {
+        json_object_set_member(reply, "id", json_node_ref(id));
+    }
+    json_node_take_object(node, reply);
+    return node;
+}
+
+typedef struct Envelope {
+    const char *command;
+    JsonNode *arguments; /* borrowed, may be NULL */
+    bool exec_oob;
+} Envelope;
+
+static bool is_string(JsonNode *node)
+{
+    return JSON_NODE_HOLDS_VALUE(node) && json_node_get_value_type(node) == G_TYPE_STRING;
+}
+
+static bool open_envelope(JsonObject *obj, bool oob_on, Envelope *env, Error **errp)
+{
+    JsonObjectIter iter;
+    const char *name;
+    JsonNode *node;
+
+    json_object_iter_init_ordered(&iter, obj);
+    while (json_object_iter_next_ordered(&iter, &name, &node)) {
+        bool exec_oob = g_str_equal(name, "exec-oob");
+
+        if (g_str_equal(name, "execute") || (exec_oob && oob_on)) {
+            if (!is_string(node)) {
+                error_set(errp, "QMP input member '%s' must be a string", name);
+                return false;
+            }
+            if (env->command) {
+                error_set(errp, "QMP input member 'execute' clashes with 'exec-oob'");
+                return false;
+            }
+            env->command = json_node_get_string(node);
+            env->exec_oob = exec_oob;
+        } else if (g_str_equal(name, "arguments")) {
+            if (!JSON_NODE_HOLDS_OBJECT(node)) {
+                error_set(errp, "QMP input member 'arguments' must be an object");
+                return false;
+            }
+            env->arguments = node;
+        } else if (!g_str_equal(name, "id")) {
+            error_set(errp, "QMP input member '%s' is unexpected", name);
+            return false;
+        }
+    }
+    if (!env->command) {
+        error_set(errp, "QMP input lacks member 'execute'");
+        return false;
+    }
+    return true;
+}
+
+static const QmpCommand *find_command(const Envelope *env, bool negotiated, Error **errp)
+{
+    const QmpCommand *cmd;
+
+    if (!negotiated && !g_str_equal(env->command, "qmp_capabilities")) {
+        error_set_class(errp, ERROR_CLASS_COMMAND_NOT_FOUND,
+                        "Expecting capabilities negotiation with 'qmp_capabilities'");
+        return NULL;
+    }
+    cmd = qmp_find_command(env->command);
+    if (!cmd || !cmd->enabled) {
+        error_set_class(errp, ERROR_CLASS_COMMAND_NOT_FOUND, "The command %s has not been found",
+                        env->command);
+        return NULL;
+    }
+    if (env->exec_oob && !(cmd->flags & QMP_ALLOW_OOB)) {
+        error_set(errp, "The command %s does not support OOB", env->command);
+        return NULL;
+    }
+    if (!(cmd->flags & QMP_ALLOW_PRECONFIG) && !runstate_machine_ready()) {
+        error_set(errp,
+                  "The command '%s' is permitted only after machine initialization has completed",
+                  env->command);
+        return NULL;
+    }
+    return cmd;
+}
+
+static JsonNode *run(QmpMonitor *mon, JsonObject *obj, Error **errp)
+{
+    Envelope env = { 0 };
+    const QmpCommand *cmd;
+    QmpMonitor *outer = qmp_current;
+    bool negotiated, oob_on;
+    JsonNode *result;
+
+    pthread_mutex_lock(&mon->lock);
+    negotiated = mon->negotiated;
+    oob_on = mon->oob;
+    pthread_mutex_unlock(&mon->lock);
+    if (!open_envelope(obj, oob_on, &env, errp)) {
+        return NULL;
+    }
+    cmd = find_command(&env, negotiated, errp);
+    if (!cmd) {
+        return NULL;
+    }
+    qmp_current = mon;
+    result = cmd->call(env.arguments, errp);
+    qmp_current = outer;
+    return result;
+}
+
+JsonNode *qmp_execute(QmpMonitor *mon, JsonNode *message, bool oob)
+{
+    JsonObject *obj;
+    JsonNode *id, *result;
+    Error *err = NULL;
+
+    g_assert(oob || aio_in_main_thread());
+    if (!JSON_NODE_HOLDS_OBJECT(message)) {
+        error_set(&err, "QMP input must be a JSON object");
+        return qmp_error_reply(err, NULL);
+    }
+    obj = json_node_get_object(message);
+    id = json_object_get_member(obj, "id");
+    result = run(mon, obj, &err);
+    return result ? success_reply(result, id) : qmp_error_reply(err, id);
+}

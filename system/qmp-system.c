@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* QMP commands about what the command line said. */
+#include "cmdline.h"
+#include "hw/core/machine.h"
+#include "hw/core/runstate.h"
+#include "qapi/qapi-machine.h"
+#include "qapi/qapi-misc.h"
+#include "startup.h"
+
+bool startup_preconfig_over;
+
+NameInfo *qmp_query_name(Error **errp)
+{
+    NameInfo *info = g_new0(NameInfo, 1);
+
+    info->name = g_strdup(config.name);
+    return info;
+}
+QMP_REGISTER(query_name)
+
+UuidInfo *qmp_query_uuid(Error **errp)
+{
+    UuidInfo *info = g_new0(UuidInfo, 1);
+
+    info->UUID = g_strdup(config.uuid ?: "00000000-0000-0000-0000-000000000000");
+    return info;
+}
+QMP_REGISTER(query_uuid)
+
+KvmInfo *qmp_query_kvm(Error **errp)
+{
+    KvmInfo *info = g_new0(KvmInfo, 1);
+
+    info->enabled = accel_is("kvm");
+    info->present = object_class_by_name("kvm-accel") != NULL;
+    return info;
+}
+QMP_REGISTER(query_kvm)
+
+TargetInfo *qmp_query_target(Error **errp)
+{
+    TargetInfo *info = g_new0(TargetInfo, 1);
+
+    info->arch = SYS_EMU_TARGET_X86_64;
+    return info;
+}
+QMP_REGISTER(query_target)
+
+bool qmp_x_exit_preconfig(Error **errp)
+{
+    if (runstate_machine_ready()) {
+        error_set(errp, "The command is permitted only before machine initialization");
+        return false;
+    }
+    startup_machine();
+    startup_preconfig_over = true;
+    return true;
+}
+QMP_REGISTER(x_exit_preconfig)

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Life of an event loop: creation, the thread that runs it, wake-ups, services, tuning. */
+#include "util/aio.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include <urcu/urcu-memb.h>
+
+#include "aio-internal.h"
+#include "util/report.h"
+
+#define DEFAULT_POOL_MAX 64
+
+typedef struct Service {
+    const AioServiceOps *key;
+    void *service;
+} Service;
+
+static __thread AioContext *current;
+static __thread bool in_main_thread;
+static AioContext *main_context;
+
+static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
+static GQueue contexts = G_QUEUE_INIT; /* those that a thread runs */
+
+static bool choose_engine(AioContext *ctx, Error **errp)
+{
+    const char *name = g_getenv("SPINDLE_AIO_ENGINE");
+
+    ctx->want_uring = true;
+    if (!name || !*name) {
+        return true;
+    }
+    ctx->engine_asked = true;
+    if (strcmp(name, aio_engine_epoll.name) == 0) {
+        ctx->want_uring = false;
+    } else if (strcmp(name, aio_engine_uring.name) != 0) {
+        error_set(errp, "SPINDLE_AIO_ENGINE does not accept value '%s', only 'io_uring' or 'epoll'",
+                  name);
+        return false;
+    }
+    return true;
+}
+
+static void context_free(AioContext *ctx)
+{
+    if (ctx->wake_fd >= 0) {
+        close(ctx->wake_fd);
+    }
+    if (ctx->epoll_fd >= 0) {
+        close(ctx->epoll_fd);
+    }
+    aio_bh_drop_all(ctx);
+    aio_timers_free(ctx);
+    g_clear_pointer(&ctx->services, g_ptr_array_unref);
+    g_free(ctx);
+}
+
+AioContext *aio_context_new(Error **errp)
+{
+    AioContext *ctx = g_new0(AioContext, 1);
+
+    ctx->ref = 1;
+    ctx->epoll_fd = -1;
+    ctx->wake_fd = -1;
+    ctx->pool_max = DEFAULT_POOL_MAX;
+    ctx->contexts_link.data = ctx;
+    g_queue_init(&ctx->ready);
+    g_queue_init(&ctx->poll_fds);
+    ctx->services = g_ptr_array_new_with_free_func(g_free);
+
+    if (!choose_engine(ctx, errp)) {
+        goto fail;
+    }
+    ctx->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (ctx->wake_fd < 0) {
+        error_set_errno(errp, errno, "Cannot create the event notifier of an event loop");
+        goto fail;
+    }
+    ctx->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (ctx->epoll_fd < 0) {
+        error_set_errno(errp, errno, "Cannot create the epoll instance of an event loop");
+        goto fail;
+    }
+    return ctx;
+
+fail:
+    context_free(ctx);
+    return NULL;
+}
+
+AioContext *aio_context_ref(AioContext *ctx)
+{
+    g_atomic_int_inc(&ctx->ref);
+    return ctx;
+}
+
+void aio_context_unref(AioContext *ctx)
+{
+    if (ctx && g_atomic_int_dec_and_test(&ctx->ref)) {
+        g_assert(ctx->ops == NULL);
+        context_free(ctx);
+    }
+}
+
+static void publish_ops(AioContext *ctx, const AioEngineOps *ops)
+{
+    __atomic_store_n(&ctx->ops, ops, __ATOMIC_RELEASE);
+}
+
+/*
+ * The ring is made by the thread that runs it: only then does the kernel accept SINGLE_ISSUER, and
+ * completions are run by that thread alone.
+ */
+static void create_engine(AioContext *ctx)
+{
+    if (ctx->want_uring) {
+        if (aio_engine_uring.create(ctx)) {
+            close(ctx->epoll_fd);
+            ctx->epoll_fd = -1;
+            publish_ops(ctx, &aio_engine_uring);
+            return;
+        }
+        /* Expected where a kernel or a sandbox has no io_uring; anything else is worth a word. */
+        if (ctx->engine_asked || (errno != ENOSYS && errno != EPERM && errno != EACCES)) {
+            report_warning("io_uring is not available (%s), using epoll", g_strerror(errno));
+        }
+    }
+    if (!aio_engine_epoll.create(ctx)) {
+        g_error("epoll_ctl: %s", g_strerror(errno));
+    }
+    publish_ops(ctx, &aio_engine_epoll);
+}
+
+void aio_context_enter(AioContext *ctx)
+{
+    g_assert(current == NULL);
+    g_assert(ctx->ops == NULL);
+
+    current = ctx;
+    urcu_memb_register_thread();
+    /* Timers are as exact as the kernel's, not rounded to the default 50 us. */
+    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+    create_engine(ctx);
+
+    pthread_mutex_lock(&contexts_lock);
+    g_queue_push_tail_link(&contexts, &ctx->contexts_link);
+    pthread_mutex_unlock(&contexts_lock);
+}
+
+void aio_context_leave(AioContext *ctx)
+{
+    const AioEngineOps *ops = ctx->ops;
+
+    g_assert(aio_in_context(ctx));
+
+    while (ctx->services->len > 0) {
+        Service *s = g_ptr_array_index(ctx->services, ctx->services->len - 1);
+
+        /* It is found until it is gone: destroying it may run its own callbacks. */
+        s->key->destroy(s->service);
+        g_ptr_array_remove(ctx->services, s);
+    }
+
+    pthread_mutex_lock(&contexts_lock);
+    g_queue_unlink(&contexts, &ctx->contexts_link);
+    pthread_mutex_unlock(&contexts_lock);
+
+    publish_ops(ctx, NULL);
+    ops->destroy(ctx);
+    urcu_memb_unregister_thread();
+    current = NULL;
+}
+
+AioContext *aio_context_current(void)
+{
+    return current;
+}
+
+AioContext *aio_context_main(void)
+{
+    return main_context;
+}
+
+bool aio_in_main_thread(void)
+{
+    return in_main_thread;
+}
+
+bool aio_in_context(AioContext *ctx)
+{
+    return current == ctx;
+}
+
+bool aio_main_init(Error **errp)
+{
+    g_assert(main_context == NULL);
+
+    main_context = aio_context_new(errp);
+    if (!main_context) {
+        return false;
+    }
+    in_main_thread = true;
+    aio_context_enter(main_context);
+    return true;
+}
+
+const char *aio_engine_name(AioContext *ctx)
+{
+    const AioEngineOps *ops = __atomic_load_n(&ctx->ops, __ATOMIC_ACQUIRE);
+
+    if (!ops) {
+        ops = ctx->want_uring ? &aio_engine_uring : &aio_engine_epoll;
+    }
+    return ops->name;
+}
+
+bool aio_has_uring(AioContext *ctx)
+{
+    const AioEngineOps *ops = __atomic_load_n(&ctx->ops, __ATOMIC_ACQUIRE);
+
+    return ops && ops->sqe;
+}
+
+struct io_uring_sqe *aio_sqe(AioContext *ctx, AioCompletion *c)
+{
+    g_assert(aio_in_context(ctx) && ctx->ops->sqe);
+    return ctx->ops->sqe(ctx, c);
+}
+
+/*
+ * The sleeper stores SLEEPING and then looks for work; the waker publishes work and then looks at
+ * the state. Both are sequentially consistent, so at least one of them sees the other. The winner
+ * of the exchange is the only one to write the eventfd.
+ */
+void aio_wake(AioContext *ctx)
+{
+    int sleeping = AIO_SLEEPING;
+
+    if (__atomic_load_n(&ctx->wake_state, __ATOMIC_SEQ_CST) == AIO_SLEEPING &&
+        __atomic_compare_exchange_n(&ctx->wake_state, &sleeping, AIO_AWAKE, false, __ATOMIC_SEQ_CST,
+                                    __ATOMIC_SEQ_CST)) {
+        int saved_errno = errno;
+        ssize_t len = eventfd_write(ctx->wake_fd, 1);
+
+        g_assert(len == 0 || errno == EAGAIN);
+        errno = saved_errno;
+    }
+}
+
+void aio_kick(AioContext *ctx)
+{
+    __atomic_store_n(&ctx->kicked, 1, __ATOMIC_SEQ_CST);
+    aio_wake(ctx);
+}
+
+void aio_kick_virtual_clock_users(void)
+{
+    pthread_mutex_lock(&contexts_lock);
+    for (GList *l = contexts.head; l; l = l->next) {
+        AioContext *ctx = l->data;
+
+        if (__atomic_load_n(&ctx->uses_virtual_clock, __ATOMIC_SEQ_CST)) {
+            aio_kick(ctx);
+        }
+    }
+    pthread_mutex_unlock(&contexts_lock);
+}
+
+void *aio_service_peek(AioContext *ctx, const AioServiceOps *key)
+{
+    g_assert(aio_in_context(ctx));
+    for (guint i = 0; i < ctx->services->len; i++) {
+        Service *s = g_ptr_array_index(ctx->services, i);
+
+        if (s->key == key) {
+            return s->service;
+        }
+    }
+    return NULL;
+}
+
+void *aio_service_get(AioContext *ctx, const AioServiceOps *key, Error **errp)
+{
+    void *service = aio_service_peek(ctx, key);
+    Service *s;
+
+    if (service) {
+        return service;
+    }
+    service = key->create(ctx, errp);
+    if (!service) {
+        return NULL;
+    }
+    s = g_new0(Service, 1);
+    s->key = key;
+    s->service = service;
+    g_ptr_array_add(ctx->services, s);
+    return service;
+}
+
+void aio_set_poll_params(AioContext *ctx, int64_t max_ns, int64_t grow, int64_t shrink)
+{
+    __atomic_store_n(&ctx->poll_max_ns, max_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&ctx->poll_grow, grow, __ATOMIC_RELAXED);
+    __atomic_store_n(&ctx->poll_shrink, shrink, __ATOMIC_RELAXED);
+    aio_kick(ctx);
+}
+
+void aio_set_max_batch(AioContext *ctx, int64_t max_batch)
+{
+    __atomic_store_n(&ctx->max_batch, max_batch, __ATOMIC_RELAXED);
+}
+
+int64_t aio_max_batch(AioContext *ctx)
+{
+    return __atomic_load_n(&ctx->max_batch, __ATOMIC_RELAXED);
+}
+
+void aio_set_thread_pool(AioContext *ctx, int min, int max)
+{
+    g_assert(min >= 0 && max >= 1 && min <= max);
+    __atomic_store_n(&ctx->pool_min, min, __ATOMIC_RELAXED);
+    __atomic_store_n(&ctx->pool_max, max, __ATOMIC_RELAXED);
+    aio_call(ctx, aio_pool_update, ctx);
+}
+
+void aio_get_thread_pool(AioContext *ctx, int *min, int *max)
+{
+    *min = __atomic_load_n(&ctx->pool_min, __ATOMIC_RELAXED);
+    *max = __atomic_load_n(&ctx->pool_max, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One turn of the event loop, and the adaptive busy-wait before it sleeps. */
+#include "util/aio.h"
+
+#include <sched.h>
+
+#include "aio-internal.h"
+#include "util/biglock.h"
+
+/* First budget of a handler whose events come soon enough for polling to pay. */
+#define POLL_START_NS 4000
+/* A polled handler without any event for this long, or twice the longest busy-wait, goes back to
+ * its descriptor. */
+#define POLL_IDLE_NS (10 * 1000 * 1000)
+/* How often the busy-wait asks the scheduler whether another thread wants this CPU. Each asking
+ * gives up a time slice if so; hence not in every busy-wait, and not at its very beginning. */
+#define YIELD_AFTER_NS 2000
+#define YIELD_EVERY_NS (1000 * 1000)
+/* A hole this long between two looks at the clock: somebody else had this CPU. */
+#define CONTENTION_NS 15000
+/* Polling then pauses for this many times what was lost: it never costs more than this part. */
+#define HOLDOFF_FACTOR 64
+#define HOLDOFF_MAX_NS (1000 * 1000 * 1000)
+
+typedef enum {
+    WAIT_EXPIRED, /* nothing came (or polling is off): sleep */
+    WAIT_ENDED,   /* nothing came, but poll_end callbacks have run: the caller must look again */
+    WAIT_FOUND,   /* a handler found work and did it */
+    WAIT_EVENT,   /* something waits to be dispatched */
+} WaitResult;
+
+static int64_t now_ns(void)
+{
+    return aio_clock_ns(AIO_CLOCK_REALTIME);
+}
+
+static void cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* Without timers and without what only the engine knows. */
+static bool work_pending(AioContext *ctx)
+{
+    return ctx->ready.length > 0 || aio_bh_pending(ctx) ||
+           __atomic_load_n(&ctx->kicked, __ATOMIC_SEQ_CST);
+}
+
+static int64_t poll_max_ns(AioContext *ctx)
+{
+    /* The main thread holds the big lock while it is awake, which others may be waiting for. */
+    return ctx == aio_context_main() ? 0 : __atomic_load_n(&ctx->poll_max_ns, __ATOMIC_RELAXED);
+}
+
+/* Returns whether there was something to end: then callbacks have run. */
+static bool leave_poll_mode(AioContext *ctx)
+{
+    if (ctx->n_polling == 0) {
+        return false;
+    }
+    aio_fd_walk_begin(ctx);
+    for (GList *l = ctx->poll_fds.head; l; l = l->next) {
+        aio_fd_poll_end(l->data);
+    }
+    aio_fd_walk_end(ctx);
+    return true;
+}
+
+/* Lets every handler in poll mode look for work once. */
+static bool look_once(AioContext *ctx)
+{
+    bool found = false;
+
+    if (ctx->n_polling == 0) {
+        return false;
+    }
+    aio_fd_walk_begin(ctx);
+    for (GList *l = ctx->poll_fds.head; l; l = l->next) {
+        found |= aio_fd_run_poll(l->data);
+    }
+    aio_fd_walk_end(ctx);
+    return found;
+}
+
+/*
+ * Brings each handler into the mode that its budget asks for and returns the longest budget. A
+ * handler joins when its own events have been coming quickly; the busy-wait is as long as the most
+ * promising of them deserves, and the others ride along until they have been silent for long.
+ */
+static int64_t enter_poll_mode(AioContext *ctx, int64_t max_ns, int64_t now)
+{
+    int64_t budget = ctx->ops->inflight(ctx) > 0 ? ctx->completion_poll_ns : 0;
+    int64_t idle_ns = MAX(POLL_IDLE_NS, max_ns < G_MAXINT64 / 2 ? 2 * max_ns : max_ns);
+
+    aio_fd_walk_begin(ctx);
+    for (GList *l = ctx->poll_fds.head; l; l = l->next) {
+        AioFd *h = l->data;
+
+        if (h->poll_ns > 0 && now - h->last_hit_ns > idle_ns) {
+            h->poll_ns = 0;
+        }
+        if (h->poll_ns > 0 && max_ns > 0) {
+            aio_fd_poll_begin(h);
+            if (h->polling) {
+                budget = MAX(budget, h->poll_ns);
+            }
+        } else {
+            aio_fd_poll_end(h);
+        }
+    }
+    aio_fd_walk_end(ctx);
+    return MIN(budget, max_ns);
+}
+
+/*
+ * When another thread wants this CPU, busy-waiting takes time from the very work that it waits for,
+ * and using up its share of time makes this thread wait for its next turn when work has come. A
+ * thread that sleeps instead is let in at once. So polling pauses in proportion to what was lost.
+ */
+static void note_contention(AioContext *ctx, int64_t now, int64_t lost_ns)
+{
+    ctx->poll_holdoff_until_ns = now + MIN(lost_ns * HOLDOFF_FACTOR, HOLDOFF_MAX_NS);
+}
+
+static WaitResult busy_wait_loop(AioContext *ctx, int64_t start, int64_t limit)
+{
+    int64_t last = start;
+
+    for (;;) {
+        int64_t now = now_ns();
+        int64_t lost = now - last;
+
+        /* Before the look, for that may find what only came while the CPU was away. */
+        if (lost > CONTENTION_NS) {
+            note_contention(ctx, now, lost);
+        }
+        last = now;
+        if (look_once(ctx)) {
+            return WAIT_FOUND;
+        }
+        if (work_pending(ctx) || ctx->ops->peek(ctx)) {
+            return WAIT_EVENT;
+        }
+        if (lost > CONTENTION_NS || now - start >= limit) {
+            return WAIT_EXPIRED;
+        }
+        if (now >= ctx->next_yield_ns && now - start >= YIELD_AFTER_NS) {
+            ctx->next_yield_ns = now + YIELD_EVERY_NS;
+            sched_yield();
+        }
+        cpu_relax();
+    }
+}
+
+static WaitResult busy_wait(AioContext *ctx, int64_t start)
+{
+    int64_t max_ns = poll_max_ns(ctx);
+    WaitResult result = WAIT_EXPIRED;
+    int64_t budget, timeout;
+
+    if (max_ns == 0 && ctx->n_polling == 0) {
+        return WAIT_EXPIRED;
+    }
+    aio_plug();
+    if (start >= ctx->poll_holdoff_until_ns) {
+        budget = enter_poll_mode(ctx, max_ns, start);
+        timeout = aio_timers_timeout(ctx);
+        if (timeout >= 0) {
+            budget = MIN(budget, timeout);
+        }
+        if (budget > 0) {
+            aio_defer_flush();
+            ctx->ops->flush(ctx);
+            result = busy_wait_loop(ctx, now_ns(), budget);
+        }
+    }
+    if (result == WAIT_EXPIRED && leave_poll_mode(ctx)) {
+        result = WAIT_ENDED;
+    }
+    aio_unplug();
+    return result;
+}
+
+static int64_t grown(AioContext *ctx, int64_t poll_ns, int64_t max_ns)
+{
+    int64_t grow = __atomic_load_n(&ctx->poll_grow, __ATOMIC_RELAXED);
+
+    if (poll_ns == 0) {
+        return MIN(POLL_START_NS, max_ns);
+    }
+    grow = grow ? grow : 2;
+    return poll_ns > max_ns / grow ? max_ns : poll_ns * grow;
+}
+
+static int64_t shrunk(AioContext *ctx, int64_t poll_ns)
+{
+    int64_t shrink = __atomic_load_n(&ctx->poll_shrink, __ATOMIC_RELAXED);
+
+    return shrink ? poll_ns / shrink : 0;
+}
+
+/*
+ * After a wait of `waited` ns. A source whose event came within its budget keeps it; a little
+ * later, within the maximum, it deserves a longer one; later still, polling was in vain for it.
+ */
+static int64_t adapted(AioContext *ctx, int64_t poll_ns, bool hit, int64_t waited, int64_t max_ns)
+{
+    if (waited > max_ns) {
+        return shrunk(ctx, poll_ns);
+    }
+    if (hit && (poll_ns == 0 || waited > poll_ns)) {
+        return grown(ctx, poll_ns, max_ns);
+    }
+    return MIN(poll_ns, max_ns);
+}
+
+static void adapt(AioContext *ctx, int64_t start, int64_t end)
+{
+    int64_t max_ns = poll_max_ns(ctx);
+
+    ctx->completion_poll_ns =
+        adapted(ctx, ctx->completion_poll_ns, ctx->completion_hit, end - start, max_ns);
+    for (GList *l = ctx->poll_fds.head; l; l = l->next) {
+        AioFd *h = l->data;
+
+        h->poll_ns = adapted(ctx, h->poll_ns, h->hit, end - start, max_ns);
+        if (h->hit) {
+            h->hit = false;
+            h->last_hit_ns = end;
+        }
+    }
+}
+
+static void sleep_in_engine(AioContext *ctx, int64_t timeout)
+{
+    bool locked;
+
+    __atomic_store_n(&ctx->wake_state, AIO_SLEEPING, __ATOMIC_SEQ_CST);
+    if (work_pending(ctx)) {
+        timeout = 0;
+    }
+    /* Others get their turn at the control plane only while its owner sleeps. */
+    locked = timeout != 0 && big_lock_held();
+    if (locked) {
+        big_unlock();
+    }
+    ctx->ops->wait(ctx, timeout);
+    __atomic_store_n(&ctx->wake_state, AIO_AWAKE, __ATOMIC_SEQ_CST);
+    if (locked) {
+        big_lock();
+    }
+}
+
+/*
+ * Waits in whatever way is right. A caller that waits for a condition must get to look at it again
+ * after any callback; so this sleeps only if none has run since aio_poll() was called.
+ */
+static WaitResult wait_for_event(AioContext *ctx, int64_t start)
+{
+    uint64_t turn = ctx->turn;
+    WaitResult result = WAIT_EXPIRED;
+    int64_t timeout;
+
+    if (!ctx->poll_expired) {
+        result = busy_wait(ctx, start);
+    }
+    /* After WAIT_ENDED the next call goes to sleep without polling again. */
+    ctx->poll_expired = result == WAIT_ENDED;
+
+    timeout = result == WAIT_EXPIRED && ctx->turn == turn ? aio_timers_timeout(ctx) : 0;
+    if (timeout != 0) {
+        sleep_in_engine(ctx, timeout);
+    } else {
+        ctx->ops->wait(ctx, 0);
+    }
+    return result;
+}
+
+bool aio_poll(AioContext *ctx, bool blocking)
+{
+    WaitResult result = WAIT_EVENT;
+    int64_t start = 0, end = 0;
+    bool progress, event;
+
+    g_assert(aio_in_context(ctx));
+    ctx->turn++;
+
+    /* A nested wait must not sleep on what an outer plugged section still holds back. */
+    progress = aio_defer_flush();
+
+    if (blocking && !progress && !work_pending(ctx)) {
+        start = ctx->poll_expired ? ctx->wait_start_ns : now_ns();
+        ctx->wait_start_ns = start;
+        result = wait_for_event(ctx, start);
+        end = now_ns();
+    } else {
+        ctx->ops->wait(ctx, 0);
+    }
+    if (__atomic_load_n(&ctx->kicked, __ATOMIC_ACQUIRE)) {
+        __atomic_exchange_n(&ctx->kicked, 0, __ATOMIC_SEQ_CST);
+    }
+
+    aio_plug();
+    event = ctx->ops->collect(ctx);
+    ctx->completion_hit = event;
+    event |= result == WAIT_FOUND || look_once(ctx);
+    event |= aio_fd_dispatch(ctx);
+    event |= aio_bh_run(ctx);
+    event |= aio_timers_run(ctx);
+    aio_defer_flush();
+    aio_unplug();
+
+    if (event) {
+        ctx->poll_expired = false; /* the next wait is a new one */
+    }
+    if (start && (event || result != WAIT_ENDED) &&
+        ctx->poll_fds.length + ctx->completion_hit > 0) {
+        adapt(ctx, start, end);
+    }
+    return progress || event || result == WAIT_ENDED;
+}
