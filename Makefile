@@ -27,7 +27,7 @@ $(BUILD)/build.ninja:
 	./configure --build-dir=$(BUILD)
 
 build: $(BUILD)/build.ninja
-	@ninja -C $(BUILD)
+	@ninja -C $(BUILD) qemu-system-x86_64
 
 run: install-deps build
 	@python3 tests/qtest/show_queues.py --binary $(BUILD)/qemu-system-x86_64
@@ -57,7 +57,7 @@ bench:
 	@exit 1
 
 install: build
-	@ninja -C $(BUILD) install
+	@meson install -C $(BUILD) --no-rebuild
 
 clean:
 	@rm -rf build build-asan build-tsan build-fuzz

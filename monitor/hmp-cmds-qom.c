@@ -33,6 +33,7 @@ static void cmd_qom_list(HmpOutput *out, const char *args)
         hmp_error(out, err);
         return;
     }
+    g_ptr_array_set_free_func(list, (GDestroyNotify)qapi_free_ObjectPropertyInfo);
     for (guint i = 0; i < list->len; i++) {
         const ObjectPropertyInfo *info = list->pdata[i];
 

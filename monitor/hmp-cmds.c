@@ -198,6 +198,7 @@ static void info_iothreads(HmpOutput *out, const char *args)
 {
     g_autoptr(GPtrArray) list = qmp_query_iothreads(&error_abort);
 
+    g_ptr_array_set_free_func(list, (GDestroyNotify)qapi_free_IOThreadInfo);
     for (guint i = 0; i < list->len; i++) {
         const IOThreadInfo *info = list->pdata[i];
 

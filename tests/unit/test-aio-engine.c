@@ -107,7 +107,7 @@ static void request_done(AioCompletion *c, int res)
 static bool need_uring(void)
 {
     if (!aio_has_uring(ctx)) {
-        g_test_skip("the engine is not io_uring");
+        g_test_skip("this kernel refuses io_uring");
         return false;
     }
     return true;
@@ -295,10 +295,13 @@ int main(int argc, char **argv)
     g_test_add_func("/aio-engine/refused/enosys", test_refused_enosys);
     g_test_add_func("/aio-engine/refused/eperm", test_refused_eperm);
     g_test_add_func("/aio-engine/refused/another-reason", test_refused_for_another_reason);
-    g_test_add_func("/aio-engine/file-io", test_file_io);
-    g_test_add_func("/aio-engine/more-than-the-queue", test_more_than_the_queue);
-    g_test_add_func("/aio-engine/max-batch", test_max_batch);
-    g_test_add_func("/aio-engine/wait-inside-completion", test_wait_inside_completion);
+    /* Asked to run on epoll, there is no ring to test; where the kernel refuses one they skip. */
+    if (g_strcmp0(g_getenv("SPINDLE_AIO_ENGINE"), "epoll")) {
+        g_test_add_func("/aio-engine/file-io", test_file_io);
+        g_test_add_func("/aio-engine/more-than-the-queue", test_more_than_the_queue);
+        g_test_add_func("/aio-engine/max-batch", test_max_batch);
+        g_test_add_func("/aio-engine/wait-inside-completion", test_wait_inside_completion);
+    }
     g_test_add_func("/aio-engine/service", test_service);
     g_test_add_func("/aio-engine/nothing-left-behind", test_nothing_left_behind);
     return g_test_run();
