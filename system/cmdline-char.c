@@ -4,8 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "chardev/char.h"
@@ -53,12 +51,13 @@ static bool parse_chardev(const char *arg, Error **errp)
     }
     if (help) {
         g_autoptr(GPtrArray) names = chardev_backend_names();
+        GString *text = g_string_new("Available chardev backend types: \n");
 
-        printf("Available chardev backend types: \n");
         for (guint i = 0; i < names->len; i++) {
-            printf("  %s\n", (const char *)names->pdata[i]);
+            g_string_append_printf(text, "  %s\n", (const char *)names->pdata[i]);
         }
-        exit(0);
+        g_clear_pointer(&names, g_ptr_array_unref);
+        cmdline_exit_with(g_string_free(text, FALSE));
     }
     return true;
 }

@@ -2,9 +2,6 @@
 /* Options that make objects, devices, block nodes and drives. */
 #include "cmdline.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "block/block.h"
 #include "hw/core/device.h"
 #include "qapi/qapi-block-core.h"
@@ -13,12 +10,11 @@
 
 static bool parse_object(const char *arg, Error **errp)
 {
-    g_autofree char *help = NULL;
+    char *help = NULL;
     UserObject *u = user_object_parse(arg, true, &help, errp);
 
     if (help) {
-        printf("%s", help);
-        exit(0);
+        cmdline_exit_with(help);
     }
     if (!u) {
         return false;
@@ -217,10 +213,8 @@ static bool group_drive_add(Opts *opts, Error **errp)
     }
     if (g_strcmp0(opts_get(opts, "format"), "help") == 0 ||
         g_strcmp0(opts_get(opts, "format"), "?") == 0) {
-        g_autofree char *text = drive_format_help();
-
-        printf("%s", text);
-        exit(0);
+        opts_free(opts);
+        cmdline_exit_with(drive_format_help());
     }
     cmd_item_add(&config.drives, opts, NULL, NULL);
     return true;

@@ -95,6 +95,13 @@ void cmdline_print_help(void)
     }
 }
 
+void cmdline_exit_with(char *text)
+{
+    printf("%s", text);
+    g_free(text);
+    exit(0);
+}
+
 /* ---- reading ---- */
 
 static const CmdOption *find_option(const char *arg)

@@ -141,6 +141,8 @@ extern SystemConfig config;
 /* Reads all. Exits with status 0 after help or version was printed, 1 after an error was. */
 void cmdline_parse(int argc, char **argv);
 void cmdline_print_help(void);
+/* Prints a text, frees it, and ends the process: help. */
+void cmdline_exit_with(char *text) __attribute__((noreturn));
 void cmdline_print_version(void);
 void cmdline_cleanup(void);
 

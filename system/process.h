@@ -32,6 +32,8 @@ void process_cleanup(void);
 /* SIGTERM, SIGINT and SIGHUP end the process by way of the main loop from now on. Returns a
  * descriptor that is readable once one has come. */
 int process_signals_init(void);
+/* Signals are not looked at any more. */
+void process_signals_cleanup(void);
 /* Says which one has come; false if none has. */
 bool process_signal_report(void);
 

@@ -16,6 +16,7 @@
 static volatile sig_atomic_t last_signal;
 static volatile pid_t last_sender;
 static int signal_fd = -1;
+static AioFd *signal_watch;
 
 static void handler(int sig, siginfo_t *info, void *context)
 {
@@ -25,8 +26,8 @@ static void handler(int sig, siginfo_t *info, void *context)
 
     last_sender = info->si_code == SI_USER ? info->si_pid : 0;
     last_signal = sig;
-    n = write(signal_fd, &one,
-              sizeof(one)); /* async-signal-safe; only fails if it is set already */
+    /* Async-signal-safe; it only fails if the descriptor is set already. */
+    n = write(signal_fd, &one, sizeof(one));
     (void)n;
     errno = err;
 }
@@ -69,6 +70,11 @@ static void on_signal(void *opaque)
     }
 }
 
+void process_signals_cleanup(void)
+{
+    g_clear_pointer(&signal_watch, aio_fd_remove);
+}
+
 int process_signals_init(void)
 {
     static const int signals[] = { SIGINT, SIGHUP, SIGTERM };
@@ -83,6 +89,6 @@ int process_signals_init(void)
         sigaction(signals[i], &act, NULL);
     }
     sigaction(SIGPIPE, &ignore, NULL);
-    aio_fd_add(aio_context_main(), signal_fd, &ops, NULL);
+    signal_watch = aio_fd_add(aio_context_main(), signal_fd, &ops, NULL);
     return signal_fd;
 }

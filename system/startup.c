@@ -36,6 +36,7 @@ void startup_undo(void)
     user_object_cleanup();
     chardev_cleanup();
     fdset_cleanup();
+    process_signals_cleanup();
     process_cleanup();
     cmdline_cleanup();
 }
