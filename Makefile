@@ -13,7 +13,7 @@ help:
 	@echo 'make check        all tests: layers, style, unit, qtest'
 	@echo 'make check-asan   unit and qtest tests under AddressSanitizer and UBSan'
 	@echo 'make check-tsan   unit and qtest tests under ThreadSanitizer'
-	@echo 'make bench        performance measurements'
+	@echo 'make bench        IOPS and CPU of a bare guest on KVM, beside the reference if installed'
 	@echo 'make install      install below the prefix given to ./configure'
 	@echo 'make install-deps packages needed to build and test (Debian)'
 	@echo 'make clean        remove all build directories'
@@ -51,10 +51,11 @@ check-tsan: install-deps build-tsan/build.ninja
 	@ninja -C build-tsan
 	@scripts/run-tests build-tsan $(TESTFLAGS)
 
-bench:
-	@echo 'make bench: nothing to measure yet: a benchmark needs a guest that runs, and this version' >&2
-	@echo 'has only the qtest accelerator, where a test program stands in for the guest.' >&2
-	@exit 1
+# Beside the reference where it is installed; ratios of one run are what counts, not seconds.
+REFERENCE ?= $(shell command -v /usr/bin/qemu-system-x86_64)
+bench: install-deps build
+	@echo 'A: $(BUILD)/qemu-system-x86_64   B: $(or $(REFERENCE),not installed (scripts/install-reference))'
+	@python3 tests/bench/compare.py $(BENCHFLAGS) $(BUILD)/qemu-system-x86_64 $(REFERENCE)
 
 install: build
 	@meson install -C $(BUILD) --no-rebuild

@@ -3,34 +3,16 @@
 #include "process.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/eventfd.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "hw/core/runstate.h"
 #include "util/report.h"
 
-/* Written by the handler; the write to the descriptor publishes them. */
-static volatile sig_atomic_t last_signal;
-static volatile pid_t last_sender;
 static int signal_fd = -1;
-static AioFd *signal_watch;
-
-static void handler(int sig, siginfo_t *info, void *context)
-{
-    uint64_t one = 1;
-    int err = errno;
-    ssize_t n;
-
-    last_sender = info->si_code == SI_USER ? info->si_pid : 0;
-    last_signal = sig;
-    /* Async-signal-safe; it only fails if the descriptor is set already. */
-    n = write(signal_fd, &one, sizeof(one));
-    (void)n;
-    errno = err;
-}
+static AioFd *signal_watch; /* for the life of the process */
 
 static char *process_name(pid_t pid)
 {
@@ -46,19 +28,18 @@ static char *process_name(pid_t pid)
 
 bool process_signal_report(void)
 {
-    uint64_t count;
-    int sig;
+    struct signalfd_siginfo info;
 
-    if (read(signal_fd, &count, sizeof(count)) != sizeof(count)) {
+    if (read(signal_fd, &info, sizeof(info)) != sizeof(info)) {
         return false;
     }
-    sig = last_signal;
-    if (last_sender == 0) {
-        report_error("terminating on signal %d", sig);
+    if (info.ssi_code != SI_USER) {
+        report_error("terminating on signal %u", info.ssi_signo);
     } else {
-        g_autofree char *name = process_name(last_sender);
+        g_autofree char *name = process_name(info.ssi_pid);
 
-        report_error("terminating on signal %d from pid %d (%s)", sig, (int)last_sender, name);
+        report_error("terminating on signal %u from pid %u (%s)", info.ssi_signo, info.ssi_pid,
+                     name);
     }
     return true;
 }
@@ -77,18 +58,21 @@ void process_signals_cleanup(void)
 
 int process_signals_init(void)
 {
-    static const int signals[] = { SIGINT, SIGHUP, SIGTERM };
     static const AioFdOps ops = { .read = on_signal };
-    struct sigaction act = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_RESTART };
     struct sigaction ignore = { .sa_handler = SIG_IGN };
+    sigset_t set;
 
-    signal_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    /* Blocked before there is another thread, all of which inherit it: the signals wait for the
+     * descriptor. */
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     g_assert(signal_fd >= 0);
-    sigfillset(&act.sa_mask);
-    for (guint i = 0; i < G_N_ELEMENTS(signals); i++) {
-        sigaction(signals[i], &act, NULL);
-    }
     sigaction(SIGPIPE, &ignore, NULL);
     signal_watch = aio_fd_add(aio_context_main(), signal_fd, &ops, NULL);
+    g_assert(signal_watch);
     return signal_fd;
 }

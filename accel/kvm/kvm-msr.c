@@ -89,12 +89,15 @@ static bool warned_before(uint32_t index)
 
 void kvm_msr_set(int fd, uint32_t index, uint64_t value)
 {
-    struct {
-        struct kvm_msrs head;
-        struct kvm_msr_entry entry;
-    } one = { .head.nmsrs = 1, .entry = { .index = index, .data = value } };
+    uint64_t buf[(sizeof(struct kvm_msrs) + sizeof(struct kvm_msr_entry)) / sizeof(uint64_t)] = {
+        0
+    };
+    struct kvm_msrs *one = (struct kvm_msrs *)buf;
 
-    if (kvm_ioctl(fd, KVM_SET_MSRS, &one) != 1 && !warned_before(index)) {
+    one->nmsrs = 1;
+    one->entries[0].index = index;
+    one->entries[0].data = value;
+    if (kvm_ioctl(fd, KVM_SET_MSRS, one) != 1 && !warned_before(index)) {
         report_warning("KVM of this host refuses to set MSR 0x%x to 0x%" PRIx64, index, value);
     }
 }

@@ -49,6 +49,11 @@ static HotplugBus *find_bus(AcpiPciHotplug *h, PCIBus *bus)
     return NULL;
 }
 
+bool acpi_pci_hotplug_present(void)
+{
+    return the_hotplug != NULL;
+}
+
 int acpi_pci_hotplug_number(PCIBus *bus, bool *slots)
 {
     for (guint i = 0; the_hotplug && i < the_hotplug->buses->len; i++) {

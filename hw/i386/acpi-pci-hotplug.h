@@ -18,6 +18,8 @@ typedef struct AcpiPciHotplug AcpiPciHotplug;
 AcpiPciHotplug *acpi_pci_hotplug_new(AcpiPm *pm, PCIBus *root, uint16_t base, bool root_slots,
                                      bool bridges);
 void acpi_pci_hotplug_free(AcpiPciHotplug *h);
+/* Whether the machine has it: then PCI Express ports leave hot-plug to it. */
+bool acpi_pci_hotplug_present(void);
 /* The number by which the guest selects the bus, once the machine is ready; -1: it takes no part.
  * `slots` (may be NULL) is set to whether devices may come and go there. */
 int acpi_pci_hotplug_number(PCIBus *bus, bool *slots);

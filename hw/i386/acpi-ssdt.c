@@ -181,7 +181,7 @@ static void ask_method(GByteArray *a, PCIBus *bus, int number, bool slots)
             g_autofree char *path = NULL;
 
             slot_name(name, devfn);
-            path = g_strdup_printf("%s.HPNT", name);
+            path = g_strdup_printf("^%s.HPNT", name);
             aml_path(a, path);
         }
     }
@@ -233,7 +233,7 @@ static PCIBus *root_bus(bool q35)
 void acpi_ssdt_fill(GByteArray *t, const AcpiPlatform *p)
 {
     PCIBus *root = root_bus(p->q35);
-    bool acpi_hotplug = root && acpi_pci_hotplug_number(root, NULL) >= 0;
+    bool acpi_hotplug = acpi_pci_hotplug_present();
     size_t scope;
 
     aml_name_int(t, "\\M32B", p->mmio32_base);
@@ -247,7 +247,7 @@ void acpi_ssdt_fill(GByteArray *t, const AcpiPlatform *p)
     aml_name_int(t, "\\OSCM", OSC_CAPABILITY | (acpi_hotplug ? 0 : OSC_NATIVE_HOTPLUG));
     scope = aml_scope(t, "\\_SB_.PCI0");
     prt_fill(t, p->q35);
-    if (acpi_hotplug && takes_part(root)) {
+    if (root && takes_part(root)) {
         bus_fill(t, root);
     }
     aml_end(t, scope);

@@ -61,7 +61,7 @@ class BlockNodes(QtestCase):
         add(vm, driver='null-co', node_name='0bad', error="Invalid node-name: '0bad'")
         add(vm, driver='raw', node_name='n1', error="Parameter 'file' is missing")
         add(vm, node_name='n1', error="Parameter 'driver' is missing")
-        self.settles(vm.footprint, before, 'a failed blockdev-add leaves something')
+        self.leaves_nothing(vm, before)
         add(vm, driver='null-co', node_name='n1', size=1 << 20)
         add(vm, driver='raw', node_name='n2', file='n1')
         add(vm, driver='raw', node_name='n3', file={'driver': 'file', 'filename': self.second})
@@ -69,7 +69,7 @@ class BlockNodes(QtestCase):
         self.qmp_fails(vm, 'blockdev-del', 'Block device n1 is in use', node_name='n1')
         for node in ('n2', 'n1', 'n3'):
             vm.qmp('blockdev-del', node_name=node)
-        self.settles(vm.footprint, before, 'blockdev-del leaves something')
+        self.leaves_nothing(vm, before)
 
     def test_add_and_delete_many_times(self):
         vm = self.start()
@@ -80,7 +80,7 @@ class BlockNodes(QtestCase):
             vm.qmp('blockdev-del', node_name='n3')
             if turn == 5:
                 footprint = vm.footprint()
-        self.settles(vm.footprint, footprint, 'threads, descriptors, nodes')
+        self.leaves_nothing(vm, footprint)
 
     def test_two_writers(self):
         vm = self.start('-device', 'pcie-root-port,id=rp0,chassis=1,slot=1')

@@ -108,7 +108,7 @@ class FileLocks(QtestCase):
             reply = vm.execute('device_add', {'driver': 'virtio-blk-pci', 'id': 'v0', 'drive': 'd0',
                                               'bus': 'rp0'})
             self.assertEqual(reply['error']['desc'], 'Failed to get "write" lock')
-        self.settles(vm.footprint, before, 'threads, descriptors, nodes')
+        self.leaves_nothing(vm, before)
         owner.close()
         vm.qmp('device_add', driver='virtio-blk-pci', id='v0', drive='d0', bus='rp0')
         disk = Disk.start(vm)

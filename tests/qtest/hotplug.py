@@ -229,7 +229,7 @@ class Hotplug(QtestCase):
             self.deleted(vm)
             if turn == 20:
                 footprint = vm.footprint()
-        self.settles(vm.footprint, footprint, 'threads, descriptors, nodes')
+        self.leaves_nothing(vm, footprint)
         tids = set(vm.iothreads().values())
         vm.qmp('object-del', id='t0')
         vm.qmp('object-del', id='t1')

@@ -179,7 +179,7 @@ class MappingErrors(QtestCase):
                                  'DeviceNotFound' if error.startswith('Device ')
                                  else 'GenericError')
         # Descriptors and threads that end on their own may take a moment.
-        self.settles(vm.footprint, before, 'threads, descriptors, nodes')
+        self.leaves_nothing(vm, before)
         # The same id, slot, node and threads are free.
         reply = vm.execute('device_add', {**device(entries(t('t0'), t('t1'))), 'bus': 'rp0'})
         self.assertEqual(reply, {'return': {}})

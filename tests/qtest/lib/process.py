@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 
-from .proc import fd_count, thread_count
+from .proc import fd_count, thread_names
 from .qmp import Qmp
 from .qtest import Qtest
 
@@ -285,8 +285,10 @@ class VM:
                       if not n['node-name'].startswith('#'))
 
     def footprint(self):
-        """(threads, descriptors, named nodes): what a failed command must leave as it was."""
-        return thread_count(self.pid), fd_count(self.pid), self.nodes()
+        """(threads, descriptors, named nodes): what a failed command must leave as it was. Worker
+        threads, which come and go by themselves, do not count."""
+        names = thread_names(self.pid).values()
+        return len([n for n in names if n != 'worker']), fd_count(self.pid), self.nodes()
 
     # ---- guest memory ----
 

@@ -79,6 +79,14 @@ class QtestCase(unittest.TestCase):
             vm.qmp(command, **arguments)
         self.assertEqual((caught.exception.error_class, caught.exception.desc), (error_class, desc))
 
+    def leaves_nothing(self, vm, before):
+        """The process has become what footprint() said before, or has fewer threads."""
+        def same():
+            threads, fds, nodes = vm.footprint()
+            return 'same' if threads <= before[0] and (fds, nodes) == before[1:] else \
+                (threads, fds, nodes)
+        self.settles(same, 'same', 'threads, descriptors and nodes were %s' % (before,))
+
     def settles(self, function, expected, what, timeout=60):
         """Waits until function() returns `expected`; the last value goes into the message."""
         end = time.monotonic() + timeout
