@@ -12,6 +12,7 @@ static void event_sink(const char *name, JsonNode *data)
     g_autofree char *text = json_write(data, false);
 
     g_string_append_printf(events, "%s %s|", name, text);
+    json_node_unref(data);
 }
 
 static void stop_hook(void)
