@@ -32,7 +32,8 @@ build: $(BUILD)/build.ninja
 run: install-deps build
 	@python3 tests/qtest/show_queues.py --binary $(BUILD)/qemu-system-x86_64
 
-check: install-deps build
+check: install-deps $(BUILD)/build.ninja
+	@ninja -C $(BUILD)
 	@scripts/check-layers
 	@scripts/check-style
 	@scripts/run-tests $(BUILD) $(TESTFLAGS)

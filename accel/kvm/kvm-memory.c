@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hw/core/runstate.h"
 #include "kvm-int.h"
 #include "util/report.h"
 
@@ -52,11 +53,16 @@ static void kvm_ram_add(void *opaque, uint64_t addr, uint64_t size, void *host, 
     }
     region.slot = kvm_slot_take(addr, size);
     ret = kvm_ioctl(kvm.vm_fd, KVM_SET_USER_MEMORY_REGION, &region);
-    if (ret < 0) {
-        report_error("KVM refused %" PRIu64 " bytes of RAM at 0x%" PRIx64 ": %s", size, addr,
-                     strerror(-ret));
+    if (ret >= 0) {
+        return;
+    }
+    report_error("KVM refused %" PRIu64 " bytes of RAM at 0x%" PRIx64 ": %s", size, addr,
+                 strerror(-ret));
+    if (!runstate_machine_ready()) {
         exit(1);
     }
+    /* Later it is the guest that moves memory: it does without, the machine goes on. */
+    g_array_index(slots, KvmSlot, region.slot).size = 0;
 }
 
 static void kvm_ram_del(void *opaque, uint64_t addr, uint64_t size, void *host)
