@@ -2,7 +2,6 @@
 /* Signals of the host that end the process, brought into the main loop. */
 #include "process.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -12,7 +11,7 @@
 #include "util/report.h"
 
 static int signal_fd = -1;
-static AioFd *signal_watch; /* for the life of the process */
+static AioFd *signal_watch;
 
 static char *process_name(pid_t pid)
 {
