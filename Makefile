@@ -33,6 +33,7 @@ run: install-deps build
 	@python3 tests/qtest/show_queues.py --binary $(BUILD)/qemu-system-x86_64
 
 check: install-deps $(BUILD)/build.ninja
+	@scripts/install-deps --optional libvirt
 	@ninja -C $(BUILD)
 	@scripts/check-layers
 	@scripts/check-style
