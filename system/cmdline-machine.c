@@ -206,16 +206,11 @@ CMD_GROUP(smp_group)
 /* Memory sizes are in MiB unless they have a suffix. */
 static bool memory_size(const char *key, const char *text, bool mebi, char **out, Error **errp)
 {
+    g_autoptr(Opts) one = opts_new(NULL);
     uint64_t bytes;
 
-    if (*text == '-') {
-        error_set(errp, "Value '%s' is out of range for parameter '%s'", text, key);
-        return false;
-    }
-    if (!parse_size(text, &bytes)) {
-        error_set(errp, "Parameter '%s' expects a non-negative number below 2^64", key);
-        error_append_hint(errp, "Optional suffix k, M, G, T, P or E means kilo-, mega-, giga-, "
-                                "tera-, peta-\nand exabytes, respectively.\n");
+    opts_set(one, key, text);
+    if (!opts_take_size(one, key, 0, &bytes, errp)) {
         return false;
     }
     if (mebi && g_ascii_isdigit(text[strlen(text) - 1])) {
@@ -238,16 +233,13 @@ static bool group_memory_add(Opts *opts, Error **errp)
     g_autoptr(JsonObject) obj = json_object_new();
     JsonNode *node;
 
-    /* "-m 0" leaves the default in force. */
-    if (size) {
+    if (size && *size) {
         g_autofree char *bytes = NULL;
 
         if (!memory_size("size", size, true, &bytes, errp)) {
             return false;
         }
-        if (!g_str_equal(bytes, "0")) {
-            json_object_set_string_member(obj, "size", bytes);
-        }
+        json_object_set_string_member(obj, "size", bytes);
     }
     if (maxmem) {
         g_autofree char *bytes = NULL;

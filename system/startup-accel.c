@@ -21,7 +21,7 @@ static bool try_accel(const char *name, JsonObject *options, QapiForm form)
         return false;
     }
     if (any_failed) {
-        report_error("falling back to %s", name);
+        report_error("falling back to %s", accel_title());
     }
     return true;
 }
@@ -89,6 +89,10 @@ void startup_accel(void)
 
         error_set(&err, "The -accel and \"-machine accel=\" options are incompatible");
         startup_fail(err);
+    }
+    if (names && !*names) {
+        report_error("no accelerator found");
+        startup_exit(1);
     }
     ok = config.accels ? try_options() : names ? try_names(names) : try_default();
     if (!ok) {

@@ -14,6 +14,13 @@
 
 #define TYPE_KVM_ACCEL "kvm-accel"
 
+typedef struct KvmAccel {
+    Object parent_obj;
+    char *device; /* instead of /dev/kvm */
+    OnOffSplit kernel_irqchip;
+    bool has_kernel_irqchip; /* else what -machine says holds */
+} KvmAccel;
+
 /* Below the firmware's place and above all that a machine maps: four pages for KVM's own use in
  * real mode, one for an identity map and three for a task state segment. */
 #define KVM_IDENTITY_MAP 0xfeffc000ull
@@ -38,19 +45,27 @@ int kvm_check(int cap)
     return kvm_ioctl(fd, KVM_CHECK_EXTENSION, (void *)(intptr_t)cap);
 }
 
-static bool kvm_open(Error **errp)
+static bool kvm_open(const char *device, Error **errp)
 {
     int version;
 
-    kvm.fd = open("/dev/kvm", O_RDWR | O_CLOEXEC);
+    kvm.fd = open(device, O_RDWR | O_CLOEXEC);
     if (kvm.fd < 0) {
-        error_set(errp, "Could not access KVM kernel module: %s", strerror(errno));
-        error_append_hint(errp, "-accel kvm needs /dev/kvm: %s\n",
-                          errno == ENOENT ? "load the module kvm-intel or kvm-amd of the host"
-                                          : "the user must be allowed to read and write it");
+        int err = errno;
+
+        /* Two lines, because some clients look for the one and some for the other. */
+        report_error("Could not access KVM kernel module: %s", strerror(err));
+        error_set(errp, "failed to initialize kvm: %s", strerror(err));
+        error_append_hint(errp, "-accel kvm needs %s: %s\n", device,
+                          err == ENOENT ? "load the module kvm-intel or kvm-amd of the host"
+                                        : "the user must be allowed to read and write it");
         return false;
     }
     version = kvm_ioctl(kvm.fd, KVM_GET_API_VERSION, NULL);
+    if (version < 0) {
+        error_set(errp, "'%s' is not the device of KVM", device);
+        return false;
+    }
     if (version != KVM_API_VERSION) {
         error_set(errp, "KVM of this host has API version %d, %d is needed", version,
                   KVM_API_VERSION);
@@ -93,36 +108,47 @@ static bool kvm_check_caps(Error **errp)
     return true;
 }
 
+/* More processors than KVM takes are refused, more than its developers tested are warned of. */
+static bool kvm_check_count(unsigned n, const char *what, Error **errp)
+{
+    int soft = kvm_check(KVM_CAP_NR_VCPUS);
+
+    if (soft > 0 && n > (unsigned)soft) {
+        report_warning("Number of %s cpus requested (%u) exceeds the recommended cpus supported "
+                       "by KVM (%d)",
+                       what, n, soft);
+    }
+    if (n > kvm.max_vcpus) {
+        error_set(errp,
+                  "Number of %s cpus requested (%u) exceeds the maximum cpus supported by KVM (%u)",
+                  what, n, kvm.max_vcpus);
+        error_append_hint(errp, "-smp may ask for %u at most\n", kvm.max_vcpus);
+        return false;
+    }
+    return true;
+}
+
 static bool kvm_check_machine(MachineState *m, Error **errp)
 {
     int soft = kvm_check(KVM_CAP_NR_VCPUS), hard = kvm_check(KVM_CAP_MAX_VCPUS);
 
-    if (m->kernel_irqchip == ON_OFF_SPLIT_SPLIT || m->kernel_irqchip == ON_OFF_SPLIT_OFF) {
-        error_set(errp, "kernel-irqchip=%s is not supported; the interrupt controllers are KVM's",
-                  m->kernel_irqchip == ON_OFF_SPLIT_SPLIT ? "split" : "off");
+    if (m->kernel_irqchip == ON_OFF_SPLIT_OFF) {
+        error_set(errp, "KVM does not support userspace APIC");
+        error_append_hint(errp, "kernel-irqchip=off is not supported; use on\n");
         return false;
     }
-    if (!m->ram_size && MACHINE_CLASS(m)->default_cpu_type) {
+    if (m->kernel_irqchip == ON_OFF_SPLIT_SPLIT) {
+        error_set(errp, "kernel-irqchip=split is not supported; the interrupt controllers are "
+                        "KVM's");
+        return false;
+    }
+    if (m->ram_size_zero && MACHINE_CLASS(m)->default_cpu_type) {
         error_set(errp, "-m 0: a guest that runs needs memory");
         return false;
     }
     kvm.max_vcpus = hard > 0 ? hard : soft > 0 ? soft : 4;
-    if (m->smp.cpus > kvm.max_vcpus) {
-        error_set(
-            errp,
-            "Number of SMP cpus requested (%u) exceeds the maximum cpus supported by KVM (%u)",
-            m->smp.cpus, kvm.max_vcpus);
-        return false;
-    }
-    if (m->smp.max_cpus > kvm.max_vcpus) {
-        error_set(
-            errp,
-            "Number of hotpluggable cpus requested (%u) exceeds the maximum cpus supported by "
-            "KVM (%u)",
-            m->smp.max_cpus, kvm.max_vcpus);
-        return false;
-    }
-    return true;
+    return kvm_check_count(m->smp.cpus, "SMP", errp) &&
+           kvm_check_count(m->smp.max_cpus, "hotpluggable", errp);
 }
 
 static void kvm_close(void)
@@ -142,12 +168,13 @@ static void kvm_reset(void *opaque)
     kvm_irqchip_reset();
 }
 
-static bool kvm_make_vm(MachineState *m, Error **errp)
+static bool kvm_make_vm(const KvmAccel *accel, MachineState *m, Error **errp)
 {
     uint64_t identity_map = KVM_IDENTITY_MAP;
     int ret;
 
-    if (!kvm_open(errp) || !kvm_check_caps(errp) || !kvm_check_machine(m, errp)) {
+    if (!kvm_open(accel->device ? accel->device : "/dev/kvm", errp) || !kvm_check_caps(errp) ||
+        !kvm_check_machine(m, errp)) {
         return false;
     }
     ret = kvm_ioctl(kvm.vm_fd, KVM_SET_IDENTITY_MAP_ADDR, &identity_map);
@@ -167,11 +194,16 @@ static bool kvm_make_vm(MachineState *m, Error **errp)
     return kvm_irqchip_create(errp) && kvm_irq_init(errp);
 }
 
-static bool kvm_accel_init(Object *accel, MachineState *m, Error **errp)
+static bool kvm_accel_init(Object *obj, MachineState *m, Error **errp)
 {
+    KvmAccel *accel = (KvmAccel *)obj;
+
     g_assert(aio_in_main_thread());
     ASSERT_BIG_LOCK();
-    if (!kvm_make_vm(m, errp)) {
+    if (accel->has_kernel_irqchip) {
+        m->kernel_irqchip = accel->kernel_irqchip;
+    }
+    if (!kvm_make_vm(accel, m, errp)) {
         kvm_close();
         return false;
     }
@@ -207,11 +239,32 @@ static void kvm_cpus_resume(void)
     kvm_vcpus_resume();
 }
 
+static bool kernel_irqchip_given(Object *obj, const Property *prop, Error **errp)
+{
+    ((KvmAccel *)obj)->has_kernel_irqchip = true;
+    return true;
+}
+
+static const Property kvm_accel_props[] = {
+    { .name = "device",
+      .type = &prop_object_string,
+      .offset = offsetof(KvmAccel, device),
+      .description = "Path to the device node to use (default: /dev/kvm)" },
+    { .name = "kernel-irqchip",
+      .type = &prop_enum,
+      .offset = offsetof(KvmAccel, kernel_irqchip),
+      .arg = &qapi_enum_OnOffSplit,
+      .check = kernel_irqchip_given,
+      .description = "Configure KVM in-kernel irqchip" },
+    PROP_END,
+};
+
 static void kvm_accel_class_init(ObjectClass *klass, const void *data)
 {
     AccelClass *ac = (AccelClass *)klass;
 
     ac->name = "kvm";
+    ac->title = "KVM";
     ac->init = kvm_accel_init;
     ac->cpus_start = kvm_cpus_start;
     ac->cpu_create = kvm_vcpu_create;
@@ -223,6 +276,8 @@ static void kvm_accel_class_init(ObjectClass *klass, const void *data)
 static const TypeInfo kvm_accel_type = {
     .name = TYPE_KVM_ACCEL,
     .parent = TYPE_ACCEL,
+    .instance_size = sizeof(KvmAccel),
+    .props = kvm_accel_props,
     .class_init = kvm_accel_class_init,
 };
 TYPE_REGISTER(kvm_accel_type)

@@ -16,6 +16,7 @@ static void qtest_accel_class_init(ObjectClass *klass, const void *data)
     AccelClass *ac = (AccelClass *)klass;
 
     ac->name = "qtest";
+    ac->title = "QTest";
     ac->init = qtest_accel_init;
 }
 

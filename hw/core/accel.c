@@ -20,6 +20,13 @@ bool accel_is(const char *name)
     return current_accel && g_str_equal(((AccelClass *)current_accel->klass)->name, name);
 }
 
+const char *accel_title(void)
+{
+    const AccelClass *ac = (AccelClass *)current_accel->klass;
+
+    return ac->title ? ac->title : ac->name;
+}
+
 static bool set_options(Object *accel, JsonObject *options, QapiForm form, Error **errp)
 {
     JsonObjectIter it;

@@ -92,10 +92,13 @@ static bool option_memory(MachineState *m, JsonNode *value, Error **errp)
         error_set(errp, "memory hotplug (slots=, maxmem=) is not supported");
         return false;
     }
-    m->ram_size = size;
-    m->maxram_size = size;
     m->ram_slots = 0;
-    m->ram_size_set |= has_size;
+    m->ram_size_zero = has_size && size == 0;
+    if (size) {
+        m->ram_size = size;
+        m->maxram_size = size;
+        m->ram_size_set |= has_size;
+    }
     return true;
 }
 

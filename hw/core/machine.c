@@ -158,6 +158,7 @@ static bool make_backend(MachineState *m, const char *id, Error **errp)
     json_object_set_boolean_member(o, "merge", m->mem_merge);
     json_object_set_boolean_member(o, "dump", m->dump_guest_core);
     if (!user_object_add(o, QAPI_JSON, errp)) {
+        error_append_hint(errp, "-m asks for %" PRIu64 " bytes of memory.\n", m->ram_size);
         return false;
     }
     m->ram_backend = object_child(object_objects_root(), id);
@@ -179,6 +180,7 @@ static bool machine_ram_init(MachineState *m, Error **errp)
     if (m->ram_size > INT64_MAX) {
         error_set(errp, "cannot set up guest memory '%s': Cannot allocate memory",
                   mc->default_ram_id);
+        error_append_hint(errp, "-m asks for %" PRIu64 " bytes of memory.\n", m->ram_size);
         return false;
     }
     return make_backend(m, mc->default_ram_id, errp);

@@ -32,7 +32,7 @@ typedef struct ElfSegment {
 
 bool boot_is_elf(const BootContext *b)
 {
-    return g_mapped_file_get_length(b->kernel) >= sizeof(Elf32_Ehdr) &&
+    return g_mapped_file_get_length(b->kernel) >= SELFMAG &&
            !memcmp(g_mapped_file_get_contents(b->kernel), ELFMAG, SELFMAG);
 }
 
@@ -40,10 +40,18 @@ static bool elf_segments(const BootContext *b, GArray *out, Error **errp)
 {
     const char *image = g_mapped_file_get_contents(b->kernel);
     size_t size = g_mapped_file_get_length(b->kernel);
-    bool is64 = image[EI_CLASS] == ELFCLASS64;
+    bool is64;
     uint64_t phoff;
     unsigned phnum, phentsize, machine;
 
+    if (size < sizeof(Elf32_Ehdr)) {
+        goto bad;
+    }
+    is64 = image[EI_CLASS] == ELFCLASS64;
+    if ((!is64 && image[EI_CLASS] != ELFCLASS32) || image[EI_DATA] != ELFDATA2LSB) {
+        error_set(errp, "-kernel: '%s' is an ELF file for another kind of processor", b->m->kernel);
+        return false;
+    }
     if (is64) {
         Elf64_Ehdr h;
 

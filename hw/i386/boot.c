@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "boot-int.h"
@@ -112,17 +113,28 @@ bool boot_place_initrd(BootContext *b, uint64_t floor, uint64_t limit, Error **e
     return true;
 }
 
-static GMappedFile *boot_map_file(const char *option, const char *path, Error **errp)
+static GMappedFile *boot_map_file(const char *option, const char *what, const char *path,
+                                  Error **errp)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC), err = errno;
-    GMappedFile *f = fd >= 0 ? g_mapped_file_new_from_fd(fd, FALSE, NULL) : NULL;
+    /* Without waiting: a pipe that nobody writes to is no kernel. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err = errno;
+    GMappedFile *f = NULL;
+    struct stat st;
 
+    if (fd >= 0 && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
+        error_set(errp, "%s: could not load %s '%s': %s", option, what, path,
+                  S_ISDIR(st.st_mode) ? g_strerror(EISDIR) : "Not a regular file");
+        close(fd);
+        return NULL;
+    }
     if (fd >= 0) {
-        err = EINVAL; /* no regular file, say */
+        f = g_mapped_file_new_from_fd(fd, FALSE, NULL);
+        err = errno;
         close(fd);
     }
     if (!f) {
-        error_set(errp, "%s: could not open '%s': %s", option, path, g_strerror(err));
+        error_set(errp, "%s: could not open %s file '%s': %s", option, what, path,
+                  g_strerror(err));
         return NULL;
     }
     if (!g_mapped_file_get_length(f)) {
@@ -152,12 +164,12 @@ bool x86_load_kernel(MachineState *m, const BootMemory *map, unsigned n_map, uin
     bool ok = false;
 
     ASSERT_BIG_LOCK();
-    b.kernel = boot_map_file("-kernel", m->kernel, errp);
+    b.kernel = boot_map_file("-kernel", "kernel", m->kernel, errp);
     if (!b.kernel) {
         goto out;
     }
     if (m->initrd) {
-        b.initrd = boot_map_file("-initrd", m->initrd, errp);
+        b.initrd = boot_map_file("-initrd", "initrd", m->initrd, errp);
         if (!b.initrd) {
             goto out;
         }

@@ -125,14 +125,21 @@ void pc_pam_update(const uint8_t *regs)
 
 static bool load_firmware(const char *path, Error **errp)
 {
+    g_autofree char *file = datadir_find(path);
     g_autofree char *data = NULL;
+    g_autoptr(GError) err = NULL;
     gsize len;
 
-    g_autofree char *file = datadir_find(path);
-
-    if (!file || !g_file_get_contents(file, &data, &len, NULL) || len == 0 || len % FIRMWARE_UNIT ||
-        len > FIRMWARE_MAX) {
-        error_set(errp, "could not load PC BIOS '%s'", path);
+    if (!file || !g_file_get_contents(file, &data, &len, &err)) {
+        error_set(errp, "-bios: could not load PC BIOS '%s': %s", path,
+                  err ? err->message : "there is no such file");
+        return false;
+    }
+    if (len == 0 || len % FIRMWARE_UNIT || len > FIRMWARE_MAX) {
+        error_set(errp,
+                  "-bios: could not load PC BIOS '%s': its %" G_GSIZE_FORMAT
+                  " bytes are no multiple of 64 KiB up to 8 MiB",
+                  path, len);
         return false;
     }
     /* Pages of its own: an accelerator maps it into the guest. */

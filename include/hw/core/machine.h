@@ -38,6 +38,7 @@ struct MachineState {
     SmpConfig smp;
     uint64_t ram_size, maxram_size, ram_slots; /* bytes */
     bool ram_size_set;    /* by -m; else an explicit memory backend decides */
+    bool ram_size_zero;   /* "-m 0" was the last word: the default holds where no guest runs */
     uint64_t max_ram_below_4g; /* bytes; 0: the machine's choice */
     char *accel;          /* -machine accel=, colon-separated; NULL */
     Object *ram_backend;  /* in use for RAM; NULL before machine_build() and without RAM */
@@ -93,6 +94,7 @@ void machine_destroy(MachineState *m);
 typedef struct AccelClass {
     ObjectClass parent_class;
     const char *name; /* "kvm", "qtest" */
+    const char *title; /* in messages: "KVM" */
     bool (*init)(Object *accel, MachineState *m, Error **errp);
     void (*cpus_start)(Object *accel, MachineState *m); /* after all devices exist */
     /* A processor object is realized (it has its place and APIC id), or goes; may be NULL. */
@@ -105,6 +107,8 @@ typedef struct AccelClass {
 } AccelClass;
 /* True if the accelerator in use is of that name. */
 bool accel_is(const char *name);
+/* How messages call the one in use. */
+const char *accel_title(void);
 extern Object *current_accel;
 /* Makes the accelerator `name` the one in use, with the properties of `options` (may be NULL).
  * "invalid accelerator X" if it is not built in. */
