@@ -5,7 +5,7 @@ BUILD ?= build
 TESTFLAGS ?=
 export BUILD
 
-.PHONY: help build run check check-asan check-tsan bench install install-deps clean
+.PHONY: help build run check check-asan check-tsan bench bench-quick install install-deps clean
 
 help:
 	@echo 'make build        configure if needed, and build into $(BUILD)/'
@@ -13,7 +13,8 @@ help:
 	@echo 'make check        all tests: layers, style, unit, qtest'
 	@echo 'make check-asan   unit and qtest tests under AddressSanitizer and UBSan'
 	@echo 'make check-tsan   unit and qtest tests under ThreadSanitizer'
-	@echo 'make bench        IOPS and CPU of a bare guest on KVM, beside the reference if installed'
+	@echo 'make bench        a bare guest on KVM, beside the reference if installed: all cases, a chart'
+	@echo 'make bench-quick  the same with few cases, in under 2 minutes'
 	@echo 'make install      install below the prefix given to ./configure'
 	@echo 'make install-deps packages needed to build and test (Debian)'
 	@echo 'make clean        remove all build directories'
@@ -54,10 +55,14 @@ check-tsan: install-deps build-tsan/build.ninja
 	@scripts/run-tests build-tsan $(TESTFLAGS)
 
 # Beside the reference where it is installed; ratios of one run are what counts, not seconds.
+# BENCHFLAGS chooses: -c CASE, -s SET, -n ROUNDS, -t SECONDS (tests/bench/compare.py --help).
 REFERENCE ?= $(shell command -v /usr/bin/qemu-system-x86_64)
-bench: install-deps build
-	@echo 'A: $(BUILD)/qemu-system-x86_64   B: $(or $(REFERENCE),not installed (scripts/install-reference))'
-	@python3 tests/bench/compare.py $(BENCHFLAGS) $(BUILD)/qemu-system-x86_64 $(REFERENCE)
+bench: BENCHSET = --all
+bench-quick: BENCHSET = --quick
+bench bench-quick: install-deps build
+	@$(if $(REFERENCE),,echo 'No reference to compare with (scripts/install-reference installs it)')
+	@python3 tests/bench/compare.py $(BENCHSET) -o $(BUILD)/bench $(BENCHFLAGS) \
+	    $(BUILD)/qemu-system-x86_64 $(REFERENCE)
 
 install: build
 	@meson install -C $(BUILD) --no-rebuild
