@@ -304,6 +304,11 @@ void *aio_service_get(AioContext *ctx, const AioServiceOps *key, Error **errp)
     return service;
 }
 
+const AioCounters *aio_counters(AioContext *ctx)
+{
+    return &ctx->counters;
+}
+
 void aio_set_poll_params(AioContext *ctx, int64_t max_ns, int64_t grow, int64_t shrink)
 {
     __atomic_store_n(&ctx->poll_max_ns, max_ns, __ATOMIC_RELAXED);

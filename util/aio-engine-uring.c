@@ -350,6 +350,7 @@ static bool handle_cqe(AioContext *ctx, const Cqe *c)
         if (!more) {
             e->inflight--;
         }
+        counter_add(&ctx->counters.completions, 1);
         completion->done(completion, c->res);
         return true;
     }

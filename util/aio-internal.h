@@ -132,6 +132,8 @@ struct AioContext {
     int64_t next_yield_ns;
     int64_t poll_holdoff_until_ns; /* no polling before, for want of CPUs */
 
+    AioCounters counters;
+
     GPtrArray *services;
 };
 

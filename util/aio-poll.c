@@ -174,6 +174,9 @@ static WaitResult busy_wait(AioContext *ctx, int64_t start)
             aio_defer_flush();
             ctx->ops->flush(ctx);
             result = busy_wait_loop(ctx, now_ns(), budget);
+            if (result != WAIT_EXPIRED) {
+                counter_add(&ctx->counters.polled, 1);
+            }
         }
     }
     if (result == WAIT_EXPIRED && leave_poll_mode(ctx)) {
@@ -242,6 +245,9 @@ static void sleep_in_engine(AioContext *ctx, int64_t timeout)
         timeout = 0;
     }
     /* Others get their turn at the control plane only while its owner sleeps. */
+    if (timeout != 0) {
+        counter_add(&ctx->counters.slept, 1);
+    }
     locked = timeout != 0 && big_lock_held();
     if (locked) {
         big_unlock();
@@ -286,6 +292,7 @@ bool aio_poll(AioContext *ctx, bool blocking)
 
     g_assert(aio_in_context(ctx));
     ctx->turn++;
+    counter_add(&ctx->counters.turns, 1);
 
     /* A nested wait must not sleep on what an outer plugged section still holds back. */
     progress = aio_defer_flush();

@@ -65,6 +65,7 @@ static void submit_merged(VirtIOBlk *s, VirtIOBlkReq **reqs, unsigned count)
         reqs[i]->next = i + 1 < count ? reqs[i + 1] : NULL;
     }
     blk_account_merged(s->blk, leader->op, count - 1);
+    counter_add(&virtqueue_counters(leader->q->vq)->merged, count - 1);
     virtio_blk_start(leader, leader->merged, niov, bytes);
 }
 

@@ -115,6 +115,9 @@ static void req_done(BlockRequest *blk, int ret)
         VirtIOBlkReq *next = req->next;
 
         if (G_LIKELY(ret == 0)) {
+            if (req->op == BLK_OP_READ || req->op == BLK_OP_WRITE) {
+                counter_add(&virtqueue_counters(vq)->bytes, req->bytes);
+            }
             req_complete(req, VIRTIO_BLK_S_OK);
         } else {
             req_fail(req, ret);

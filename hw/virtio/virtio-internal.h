@@ -54,6 +54,7 @@ struct VirtQueue {
         unsigned inuse;   /* taken and not given back */
         unsigned busy;    /* requests that someone will call back */
         QueueTake *takes; /* whom to tell when the queue is idle */
+        VirtQueueCounters counters;
     } o __attribute__((aligned(VIRTQUEUE_CACHE_LINE)));
 
     /* The main thread's. */
@@ -98,6 +99,11 @@ void virtio_take_queues(VirtIODevice *vdev, VirtQueue *only, bool detach_only, b
 void virtqueue_idle_check(VirtQueue *vq);
 /* A kick that did not come by an eventfd. Runs in: main thread. */
 void virtqueue_run_in_place(VirtQueue *vq);
+
+/* ---- virtio.c ---- */
+
+/* All devices, in order of creation; borrowed. Runs in: main thread. */
+GPtrArray *virtio_devices(void);
 
 /* ---- virtio.c, for transports. Runs in: under the big lock ---- */
 

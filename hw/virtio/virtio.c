@@ -522,6 +522,16 @@ void virtio_config_write(VirtIODevice *vdev, uint64_t offset, uint32_t value, un
 
 /* ---- life ---- */
 
+static GPtrArray *devices;
+
+GPtrArray *virtio_devices(void)
+{
+    if (!devices) {
+        devices = g_ptr_array_new();
+    }
+    return devices;
+}
+
 void virtio_init(VirtIODevice *vdev, const char *name, uint16_t device_id, uint32_t config_len)
 {
     vdev->name = name;
@@ -534,6 +544,7 @@ void virtio_init(VirtIODevice *vdev, const char *name, uint16_t device_id, uint3
     vdev->kick_bh = aio_bh_new(aio_context_main(), kick_bh, vdev);
     vdev->vm_running = runstate_is_running();
     vdev->vm_listener = runstate_listen(vm_changed, vdev);
+    g_ptr_array_add(virtio_devices(), vdev);
 }
 
 VirtQueue *virtio_add_queue(VirtIODevice *vdev, unsigned size)
@@ -561,6 +572,7 @@ void virtio_cleanup(VirtIODevice *vdev)
     if (!vdev->queues) {
         return;
     }
+    g_ptr_array_remove(virtio_devices(), vdev);
     virtio_reset(vdev);
     runstate_unlisten(vdev->vm_listener);
     vdev->vm_listener = NULL;

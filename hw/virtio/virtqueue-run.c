@@ -13,11 +13,19 @@
 static bool queue_run(VirtQueue *vq)
 {
     VirtIODevice *vdev = vq->vdev;
+    uint16_t before = vq->o.last_avail, taken;
+    bool progress;
 
     if (!vq->desc || virtio_is_broken(vdev)) {
         return false;
     }
-    return VIRTIO_DEVICE_CLASS(vdev)->handle_queue(vdev, vq);
+    progress = VIRTIO_DEVICE_CLASS(vdev)->handle_queue(vdev, vq);
+    taken = vq->o.last_avail - before;
+    if (taken) {
+        counter_add(&vq->o.counters.requests, taken);
+        counter_add(&vq->o.counters.batches, 1);
+    }
+    return progress;
 }
 
 /* ---- the guest's kicks. Runs in: the queue's context ---- */
@@ -27,6 +35,7 @@ static void kick_read(void *opaque)
     VirtQueue *vq = opaque;
 
     if (event_notifier_test_and_clear(&vq->host)) {
+        counter_add(&vq->o.counters.kicks, 1);
         queue_run(vq);
     }
 }
@@ -35,7 +44,11 @@ static bool kick_poll(void *opaque)
 {
     VirtQueue *vq = opaque;
 
-    return !virtqueue_empty(vq) && queue_run(vq);
+    if (virtqueue_empty(vq) || !queue_run(vq)) {
+        return false;
+    }
+    counter_add(&vq->o.counters.polled, 1);
+    return true;
 }
 
 static void kick_poll_begin(void *opaque)
@@ -226,6 +239,7 @@ void virtqueue_run_in_place(VirtQueue *vq)
         !vdev->transport->can_run(vdev->transport_opaque)) {
         return;
     }
+    counter_add(&vq->o.counters.kicks, 1);
     aio_plug();
     queue_run(vq);
     aio_unplug();

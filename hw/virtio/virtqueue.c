@@ -205,6 +205,7 @@ static void interrupt(VirtQueue *vq)
 {
     VirtIODevice *vdev = vq->vdev;
 
+    counter_add(&vq->o.counters.notifications, 1);
     virtio_set_isr(vdev, 1);
     if (vq->guest.fd >= 0 && !aio_in_main_thread()) {
         event_notifier_set(&vq->guest);
@@ -273,6 +274,11 @@ bool virtqueue_kick_wanted(const VirtQueue *vq)
 unsigned virtqueue_index(const VirtQueue *vq)
 {
     return vq->index;
+}
+
+VirtQueueCounters *virtqueue_counters(VirtQueue *vq)
+{
+    return &vq->o.counters;
 }
 
 VirtIODevice *virtqueue_device(const VirtQueue *vq)

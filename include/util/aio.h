@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "util/counter.h"
 #include "util/error.h"
 
 /*
@@ -190,6 +191,17 @@ typedef struct AioServiceOps {
 void *aio_service_get(AioContext *ctx, const AioServiceOps *key, Error **errp);
 /* As above, but NULL if it has not been created. */
 void *aio_service_peek(AioContext *ctx, const AioServiceOps *key);
+
+/* ---- what a context has done ---- */
+
+typedef struct AioCounters {
+    StatCounter turns;       /* rounds of the loop */
+    StatCounter polled;      /* waits in which the busy-wait found work */
+    StatCounter slept;       /* times it slept in the kernel */
+    StatCounter completions; /* of aio_sqe() */
+} AioCounters;
+/* Written by the context's thread, to be read with counter_get(). Runs in: any thread. */
+const AioCounters *aio_counters(AioContext *ctx);
 
 /* ---- tuning; each may be changed at any time, from any thread ---- */
 

@@ -73,6 +73,22 @@ void virtqueue_run_again(VirtQueue *vq);
 void virtqueue_busy(VirtQueue *vq);
 void virtqueue_idle(VirtQueue *vq);
 
+/* ---- queue, counters ---- */
+
+/* What a queue has done since the device was made, across resets. Written in the queue's context,
+ * to be read with counter_get(). */
+typedef struct VirtQueueCounters {
+    StatCounter requests;      /* chains taken */
+    StatCounter batches;       /* rounds that took any */
+    StatCounter polled;        /* of them, found by the busy-wait */
+    StatCounter kicks;         /* that arrived */
+    StatCounter notifications; /* interrupts asked for */
+    /* The device's: */
+    StatCounter bytes;  /* of data, moved by requests that succeeded */
+    StatCounter merged; /* requests that travelled on with another one */
+} VirtQueueCounters;
+VirtQueueCounters *virtqueue_counters(VirtQueue *vq);
+
 /* ---- queue, facts ---- */
 
 unsigned virtqueue_index(const VirtQueue *vq);

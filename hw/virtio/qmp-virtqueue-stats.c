@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* QMP: query-virtqueue-stats. */
+
+#include "qapi/qapi-virtio.h"
+#include "qom/iothread.h"
+#include "virtio-internal.h"
+
+static void find_id(Object *obj, void *opaque)
+{
+    struct {
+        AioContext *ctx;
+        const char *id;
+    } *q = opaque;
+
+    if (object_is(obj, "iothread") && iothread_context((IOThread *)obj) == q->ctx) {
+        q->id = iothread_id((IOThread *)obj);
+    }
+}
+
+/* NULL for the main loop. Caller frees. */
+static char *iothread_of_context(AioContext *ctx)
+{
+    struct {
+        AioContext *ctx;
+        const char *id;
+    } q = {ctx, NULL};
+
+    object_for_each_child(object_objects_root(), find_id, &q);
+    return g_strdup(q.id);
+}
+
+static VirtQueueStats *queue_stats(VirtQueue *vq)
+{
+    const VirtQueueCounters *c = virtqueue_counters(vq);
+    VirtQueueStats *s = g_new0(VirtQueueStats, 1);
+
+    s->index = vq->index;
+    s->iothread = iothread_of_context(vq->ctx);
+    s->requests = counter_get(&c->requests);
+    s->bytes = counter_get(&c->bytes);
+    s->merged = counter_get(&c->merged);
+    s->batches = counter_get(&c->batches);
+    s->polled = counter_get(&c->polled);
+    s->kicks = counter_get(&c->kicks);
+    s->notifications = counter_get(&c->notifications);
+    return s;
+}
+
+static VirtioDeviceQueueStats *device_stats(VirtIODevice *vdev)
+{
+    VirtioDeviceQueueStats *s = g_new0(VirtioDeviceQueueStats, 1);
+
+    s->path = object_path((Object *)vdev);
+    s->name = g_strdup(vdev->name);
+    s->queues = g_ptr_array_new();
+    for (unsigned i = 0; i < vdev->num_queues; i++) {
+        g_ptr_array_add(s->queues, queue_stats(vdev->queues[i]));
+    }
+    return s;
+}
+
+static EventLoopStats *loop_stats(AioContext *ctx, const char *id)
+{
+    const AioCounters *c = aio_counters(ctx);
+    EventLoopStats *s = g_new0(EventLoopStats, 1);
+
+    s->iothread = g_strdup(id);
+    s->turns = counter_get(&c->turns);
+    s->polled = counter_get(&c->polled);
+    s->slept = counter_get(&c->slept);
+    s->completions = counter_get(&c->completions);
+    return s;
+}
+
+static void add_loop(Object *obj, void *opaque)
+{
+    if (object_is(obj, "iothread")) {
+        IOThread *t = (IOThread *)obj;
+
+        g_ptr_array_add(opaque, loop_stats(iothread_context(t), iothread_id(t)));
+    }
+}
+
+/* The device itself, or its transport. */
+static bool is_device(VirtIODevice *vdev, DeviceState *dev)
+{
+    BusState *bus = DEVICE(vdev)->bus;
+
+    return DEVICE(vdev) == dev || (bus && bus->parent == dev);
+}
+
+VirtQueueStatsInfo *qmp_query_virtqueue_stats(const q_query_virtqueue_stats_args *args,
+                                              Error **errp)
+{
+    GPtrArray *all = virtio_devices();
+    DeviceState *dev = NULL;
+    VirtQueueStatsInfo *info;
+
+    if (args->device) {
+        dev = device_find(args->device, errp);
+        if (!dev) {
+            return NULL;
+        }
+    }
+    info = g_new0(VirtQueueStatsInfo, 1);
+    info->devices = g_ptr_array_new();
+    info->event_loops = g_ptr_array_new();
+    for (guint i = 0; i < all->len; i++) {
+        if (!dev || is_device(all->pdata[i], dev)) {
+            g_ptr_array_add(info->devices, device_stats(all->pdata[i]));
+        }
+    }
+    if (dev && !info->devices->len) {
+        error_set(errp, "Device '%s' is not a virtio device", args->device);
+        qapi_free_VirtQueueStatsInfo(info);
+        return NULL;
+    }
+    g_ptr_array_add(info->event_loops, loop_stats(aio_context_main(), NULL));
+    object_for_each_child(object_objects_root(), add_loop, info->event_loops);
+    return info;
+}
+QMP_REGISTER(query_virtqueue_stats)
