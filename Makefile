@@ -9,7 +9,7 @@ export BUILD
 
 help:
 	@echo 'make build        configure if needed, and build into $(BUILD)/'
-	@echo 'make run          drive a 4-queue disk on 3 IOThreads and show which thread serves each queue'
+	@echo 'make run          boot a guest with a 4-queue disk on 2 IOThreads, show who served what'
 	@echo 'make check        all tests: layers, style, unit, qtest'
 	@echo 'make check-asan   unit and qtest tests under AddressSanitizer and UBSan'
 	@echo 'make check-tsan   unit and qtest tests under ThreadSanitizer'
@@ -31,7 +31,7 @@ build: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) qemu-system-x86_64
 
 run: install-deps build
-	@python3 tests/qtest/show_queues.py --binary $(BUILD)/qemu-system-x86_64
+	@python3 tests/bench/demo.py --binary $(BUILD)/qemu-system-x86_64 --directory $(BUILD)/run
 
 check: install-deps $(BUILD)/build.ninja
 	@scripts/install-deps --optional libvirt

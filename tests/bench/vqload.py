@@ -18,6 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CPU_MODEL = 'host,-arch-capabilities'
 GUEST_WORDS = ('cpus', 't', 'ios', 'n', 'stall', 'mem', 'tsc')
 SECTOR = 512
+KERNEL_LOOPS = 64   # of guest/guest.h
 MASK = (1 << 64) - 1
 
 

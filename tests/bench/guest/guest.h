@@ -144,6 +144,8 @@ extern struct disk disks[MAX_DISKS];
 extern u32 disk_count;
 extern struct queue queues[MAX_QUEUES];
 extern u32 queue_count;
+#define KERNEL_LOOPS 64
+extern u64 kernel_loop_cycles; /* for so many rounds of a loop of two instructions at CPL 0 */
 extern u32 cpu_apic_ids[MAX_CPUS];
 extern u64 run_cycles;
 extern volatile bool stalled;

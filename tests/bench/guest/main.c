@@ -138,9 +138,10 @@ static void first_processor(u32 start_info)
         pause();
     }
     find_disks(option("n", MAX_DISKS));
-    put_string("START cpus");
-    put_number(options.cpus);
+    put_string("START");
+    put_field("cpus", options.cpus);
     put_field("tsc_khz", options.tsc_khz);
+    put_field("kernel_loop_cycles", kernel_loop_cycles);
     put_string("\n");
 }
 
@@ -172,6 +173,9 @@ void guest_main(u32 cpu, u32 start_info)
     meet(&cpus_running);
     load_run(cpu);
     meet(&cpus_done);
+    if (cpu == 0) {
+        put_string("END\n");
+    }
     load_check(cpu);
     meet(&cpus_checked);
     if (cpu == 0) {

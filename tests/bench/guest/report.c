@@ -178,7 +178,9 @@ static void report_disk(struct disk *d)
 
 void report(void)
 {
-    put_string(stalled ? "STALL\n" : "END\n");
+    if (stalled) {
+        put_string("STALL\n");
+    }
     for (u32 i = 0; i < disk_count; i++) {
         report_disk(&disks[i]);
     }
