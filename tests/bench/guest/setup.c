@@ -24,8 +24,8 @@ static bool kvm_clock_offered(void)
     return a & (1 << 3);
 }
 
-/* The only C code that runs at CPL 0. The loop shows whether the host runs such code or emulates it,
- * instruction by instruction. */
+/* The only C code that runs at CPL 0. The loop shows whether the host runs such code or emulates
+ * it, instruction by instruction. */
 void kernel_setup(void);
 void kernel_setup(void)
 {
