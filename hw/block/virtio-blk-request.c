@@ -106,10 +106,10 @@ static void req_fail(VirtIOBlkReq *req, int ret)
 }
 
 /* The requests of a merged one fail or succeed together, and are answered one by one. */
-static void req_done(BlockRequest *blk, int ret)
+static void req_finish(VirtIOBlkReq *req, int ret)
 {
-    VirtIOBlkReq *req = (VirtIOBlkReq *)((char *)blk - offsetof(VirtIOBlkReq, blk));
     VirtQueue *vq = req->q->vq;
+    AioContext *ctx = req->blk.ctx;
 
     while (req) {
         VirtIOBlkReq *next = req->next;
@@ -124,7 +124,26 @@ static void req_done(BlockRequest *blk, int ret)
         }
         req = next;
     }
-    virtqueue_idle(vq);
+    virtqueue_idle(vq, ctx);
+}
+
+static void req_came_back(void *opaque)
+{
+    VirtIOBlkReq *req = opaque;
+
+    req_finish(req, req->ret);
+}
+
+static void req_done(BlockRequest *blk, int ret)
+{
+    VirtIOBlkReq *req = (VirtIOBlkReq *)((char *)blk - offsetof(VirtIOBlkReq, blk));
+
+    if (G_LIKELY(virtqueue_is_mine(req->q->vq))) {
+        req_finish(req, ret);
+    } else {
+        req->ret = ret;
+        virtqueue_post(req->q->vq, req_came_back, req);
+    }
 }
 
 static void req_invalid(VirtIOBlkReq *req, BlockOp op)

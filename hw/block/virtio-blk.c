@@ -9,6 +9,9 @@
 
 #define FEATURE(bit) (UINT64_C(1) << (bit))
 
+/* How long qom-set of a mapping waits for the threads that lose queues. */
+#define REMAP_WAIT_NS (400 * INT64_C(1000000))
+
 /* ---- features, configuration, status ---- */
 
 static uint64_t virtio_blk_get_features(VirtIODevice *vdev, uint64_t features)
@@ -141,7 +144,7 @@ static bool take_drive(VirtIOBlk *s, Error **errp)
     return true;
 }
 
-static bool choose_threads(VirtIOBlk *s, Error **errp)
+static IOThreadVqMap *choose_threads(VirtIOBlk *s, Error **errp)
 {
     VirtIODevice *vdev = VIRTIO_DEVICE(s);
     const VirtIOBlkConf *c = &s->conf;
@@ -150,14 +153,47 @@ static bool choose_threads(VirtIOBlk *s, Error **errp)
     if (c->iothread && mapped) {
         error_set(errp, "iothread and iothread-vq-mapping properties cannot be set at the same "
                         "time");
-        return false;
+        return NULL;
     }
     if ((c->iothread || mapped) && !vdev->transport->has_notifiers(vdev->transport_opaque)) {
         error_set(errp, "ioeventfd is required for iothread");
+        return NULL;
+    }
+    return iothread_vq_map_new(c->vq_mapping, (IOThread *)c->iothread, c->num_queues, errp);
+}
+
+static void free_map(void *opaque)
+{
+    iothread_vq_map_free(opaque);
+}
+
+/* The mapping of a disk that is in use changes. The old table, and with it the IOThreads that it
+ * holds, goes when none of them has anything to do with the disk any more. */
+static bool virtio_blk_remap(Object *obj, const Property *prop, Error **errp)
+{
+    VirtIOBlk *s = VIRTIO_BLK(obj);
+    IOThreadVqMap *map, *old = s->map;
+
+    if (!DEVICE(obj)->realized) {
+        return true;
+    }
+    map = choose_threads(s, errp);
+    if (!map) {
         return false;
     }
-    s->map = iothread_vq_map_new(c->vq_mapping, (IOThread *)c->iothread, c->num_queues, errp);
-    return s->map != NULL;
+    s->map = map;
+    if (!virtio_move_queues(VIRTIO_DEVICE(s), free_map, old, errp)) {
+        g_autofree char *path = object_path(obj->parent);
+
+        s->map = old;
+        iothread_vq_map_free(map);
+        error_prepend(errp, "cannot change %s of %s: ", prop->name, path);
+        return false;
+    }
+    /* So that a client can delete the threads at once. A disk that does not answer holds up the
+     * monitor no longer than this: the threads that wait for it remain in use until it does. */
+    virtio_wait_moved(VIRTIO_DEVICE(s), REMAP_WAIT_NS);
+    return true;
 }
 
 static bool virtio_blk_realize(VirtIODevice *vdev, Error **errp)
@@ -171,7 +207,7 @@ static bool virtio_blk_realize(VirtIODevice *vdev, Error **errp)
     if (!virtio_blk_check_queues(s, errp) || !take_drive(s, errp)) {
         return false;
     }
-    if (!virtio_blk_check_conf(s, errp) || !choose_threads(s, errp)) {
+    if (!virtio_blk_check_conf(s, errp) || !(s->map = choose_threads(s, errp))) {
         blk_detach_dev(s->blk);
         return false;
     }
@@ -257,7 +293,7 @@ static const Property virtio_blk_props[] = {
     PROP_UINT16("queue-size", VirtIOBlk, conf.queue_size, 256),
     PROP_BOOL("seg-max-adjust", VirtIOBlk, conf.seg_max_adjust, true),
     PROP_LINK("iothread", VirtIOBlk, conf.iothread, "iothread"),
-    PROP_IOTHREAD_VQ_MAPPING("iothread-vq-mapping", VirtIOBlk, conf.vq_mapping),
+    PROP_IOTHREAD_VQ_MAPPING("iothread-vq-mapping", VirtIOBlk, conf.vq_mapping, virtio_blk_remap),
     PROP_BOOL("discard", VirtIOBlk, conf.discard, true),
     PROP_BOOL("report-discard-granularity", VirtIOBlk, conf.report_discard_granularity, true),
     PROP_BOOL("write-zeroes", VirtIOBlk, conf.write_zeroes, true),

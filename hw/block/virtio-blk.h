@@ -30,6 +30,7 @@ struct VirtIOBlkReq {
     uint64_t sector;
     BlockOp op;
     unsigned flags;
+    int ret; /* on its way to another thread */
     struct iovec *merged; /* segments of all requests that were merged into this one */
     unsigned merged_cap;
 };

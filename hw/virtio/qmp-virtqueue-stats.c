@@ -35,7 +35,7 @@ static VirtQueueStats *queue_stats(VirtQueue *vq)
     VirtQueueStats *s = g_new0(VirtQueueStats, 1);
 
     s->index = vq->index;
-    s->iothread = iothread_of_context(vq->ctx);
+    s->iothread = iothread_of_context(virtqueue_owner(vq));
     s->requests = counter_get(&c->requests);
     s->bytes = counter_get(&c->bytes);
     s->merged = counter_get(&c->merged);

@@ -18,6 +18,7 @@ typedef struct QueueBarrier {
 
 /* One queue that is asked back; belongs to the waiting main thread. */
 typedef struct QueueTake QueueTake;
+typedef struct QueueStray QueueStray;
 struct QueueTake {
     VirtQueue *vq;
     QueueBarrier *barrier;
@@ -26,10 +27,10 @@ struct QueueTake {
 };
 
 struct VirtQueue {
-    /* Set up by the main thread while the queue is in its hands, read by the owner. */
+    /* Set up by the main thread or the owner, whoever has the queue in its hands. */
     VirtIODevice *vdev;
     unsigned index;
-    AioContext *ctx; /* owner */
+    AioContext *ctx; /* owner; atomic: see virtqueue-move.c */
     unsigned num;    /* entries */
     unsigned mask;   /* num - 1 if num is a power of two, else 0 */
     bool event_idx, notify_on_empty;
@@ -55,6 +56,7 @@ struct VirtQueue {
         unsigned busy;    /* requests that someone will call back */
         QueueTake *takes; /* whom to tell when the queue is idle */
         VirtQueueCounters counters;
+        QueueStray *strays; /* which of the busy requests other threads have submitted */
     } o __attribute__((aligned(VIRTQUEUE_CACHE_LINE)));
 
     /* The main thread's. */
@@ -68,6 +70,7 @@ struct VirtQueue {
         AioFd *guest_fd; /* guest is watched by the main loop, or ... */
         MsiRoute *route; /* ... delivers by itself */
         bool kicked;     /* kick_bh is to run it */
+        bool moving;     /* between two owners */
     } m __attribute__((aligned(VIRTQUEUE_CACHE_LINE)));
 };
 
@@ -75,7 +78,8 @@ struct VirtQueue {
 
 /* Publishes and interrupts. Runs in: the queue's context. */
 void virtqueue_flush(VirtQueue *vq);
-/* Finds the host addresses of the ring; false if it isn't in RAM, then the device is broken. */
+/* Finds the host addresses of the ring; false if it isn't in RAM, then the device is broken.
+ * Runs in: the queue's context, or the main thread while it has the queue. */
 bool virtqueue_map(VirtQueue *vq);
 /* All indices to zero. */
 void virtqueue_reset_state(VirtQueue *vq);
@@ -99,6 +103,28 @@ void virtio_take_queues(VirtIODevice *vdev, VirtQueue *only, bool detach_only, b
 void virtqueue_idle_check(VirtQueue *vq);
 /* A kick that did not come by an eventfd. Runs in: main thread. */
 void virtqueue_run_in_place(VirtQueue *vq);
+/* Begins to serve a queue that has come from another owner; stops to serve it. Runs in: the queue's
+ * context. */
+void virtqueue_attach(VirtQueue *vq);
+void virtqueue_detach(VirtQueue *vq);
+
+/* ---- virtqueue-move.c ---- */
+
+/* Runs in: any thread. */
+static inline AioContext *virtqueue_owner(const VirtQueue *vq)
+{
+    return __atomic_load_n(&vq->ctx, __ATOMIC_ACQUIRE);
+}
+/* A request that `ctx` submitted when it owned the queue has ended. Runs in: the queue's context.
+ */
+void virtqueue_stray_done(VirtQueue *vq, AioContext *ctx);
+/* Waits until no queue is between two owners; until no change of owners is left unfinished.
+ * Runs in: main thread. */
+void virtio_wait_moves(VirtIODevice *vdev);
+void virtio_wait_remaps(VirtIODevice *vdev);
+
+/* Keeps what of the features the data path looks at. Runs in: as virtqueue_map(). */
+void virtqueue_latch_features(VirtQueue *vq);
 
 /* ---- virtio.c ---- */
 

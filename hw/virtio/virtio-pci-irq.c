@@ -120,12 +120,24 @@ bool virtio_pci_msix_pending(PCIDevice *pdev, unsigned vector, void *opaque)
     return pending;
 }
 
-static void guest_notifier_stop(VirtIOPCI *proxy, VirtQueue *vq)
+static bool guest_notifier_start(void *opaque, VirtQueue *vq, Error **errp)
+{
+    if (!event_notifier_init(&vq->guest, false, errp)) {
+        vq->guest.fd = -1;
+        error_prepend(errp, "cannot set up guest notifier %u of %u: ", vq->index,
+                      vq->vdev->num_queues);
+        return false;
+    }
+    guest_bind(opaque, vq);
+    return true;
+}
+
+static void guest_notifier_stop(void *opaque, VirtQueue *vq)
 {
     guest_unbind(vq);
     /* The last interrupts of the queue must not get lost. */
     if (event_notifier_test_and_clear(&vq->guest)) {
-        virtio_pci_notify(proxy, vq->m.vector);
+        virtio_pci_notify(opaque, vq->m.vector);
     }
     event_notifier_cleanup(&vq->guest);
     vq->guest.fd = -1;
@@ -205,15 +217,8 @@ static bool virtio_pci_start_notifiers(void *opaque, Error **errp)
     for (unsigned i = 0; ok && i < vdev->num_queues; i++) {
         VirtQueue *vq = vdev->queues[i];
 
-        if (vq->ctx == aio_context_main()) {
-            continue;
-        }
-        ok = event_notifier_init(&vq->guest, false, errp);
-        if (ok) {
-            guest_bind(proxy, vq);
-        } else {
-            vq->guest.fd = -1;
-            error_prepend(errp, "cannot set up guest notifier %u of %u: ", i, vdev->num_queues);
+        if (virtqueue_owner(vq) != aio_context_main()) {
+            ok = guest_notifier_start(proxy, vq, errp);
         }
     }
     address_space_batch_begin();
@@ -250,5 +255,7 @@ const VirtIOTransportOps virtio_pci_transport_ops = {
     .start_notifiers = virtio_pci_start_notifiers,
     .stop_notifiers = virtio_pci_stop_notifiers,
     .has_notifiers = virtio_pci_has_notifiers,
+    .add_guest_notifier = guest_notifier_start,
+    .del_guest_notifier = guest_notifier_stop,
     .can_run = virtio_pci_can_run,
 };

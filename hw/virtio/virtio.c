@@ -138,26 +138,22 @@ static bool should_run(VirtIODevice *vdev)
            vdev->transport->can_run(vdev->transport_opaque);
 }
 
-static void queue_latch_features(VirtQueue *vq)
+void virtqueue_latch_features(VirtQueue *vq)
 {
     vq->event_idx = virtio_has_feature(vq->vdev, VIRTIO_RING_F_EVENT_IDX);
     vq->notify_on_empty = virtio_has_feature(vq->vdev, VIRTIO_F_NOTIFY_ON_EMPTY);
 }
 
-/* The ring is looked up again each time: features and the guest's memory may have changed. */
 static void queue_start(VirtQueue *vq)
 {
-    if (vq->m.running) {
-        return;
-    }
-    queue_latch_features(vq);
-    if (virtqueue_map(vq)) {
+    if (!vq->m.running && vq->m.desc) {
         virtqueue_give(vq);
     }
 }
 
 static void start_queues(VirtIODevice *vdev)
 {
+    virtio_wait_moves(vdev);
     for (unsigned i = 0; i < vdev->num_queues; i++) {
         queue_start(vdev->queues[i]);
     }
@@ -177,7 +173,7 @@ static void settle(VirtIODevice *vdev)
 static void queues_to_main(VirtIODevice *vdev)
 {
     for (unsigned i = 0; i < vdev->num_queues; i++) {
-        vdev->queues[i]->ctx = aio_context_main();
+        __atomic_store_n(&vdev->queues[i]->ctx, aio_context_main(), __ATOMIC_RELEASE);
     }
 }
 
@@ -190,7 +186,8 @@ static void choose_contexts(VirtIODevice *vdev)
         return;
     }
     for (unsigned i = 0; i < vdev->num_queues; i++) {
-        vdev->queues[i]->ctx = klass->queue_context(vdev, vdev->queues[i]);
+        __atomic_store_n(&vdev->queues[i]->ctx, klass->queue_context(vdev, vdev->queues[i]),
+                         __ATOMIC_RELEASE);
     }
 }
 
@@ -299,26 +296,6 @@ void virtio_resume(VirtIODevice *vdev)
     }
 }
 
-void virtio_rebind_queues(VirtIODevice *vdev)
-{
-    g_assert(aio_in_main_thread());
-    if (!vdev->started || vdev->changing) {
-        return;
-    }
-    vdev->changing = true;
-    virtio_take_queues(vdev, NULL, false, false);
-    if (vdev->notifiers) {
-        vdev->transport->stop_notifiers(vdev->transport_opaque);
-    }
-    choose_contexts(vdev);
-    start_notifiers(vdev);
-    if (!vdev->paused) {
-        start_queues(vdev);
-    }
-    vdev->changing = false;
-    virtio_update_running(vdev);
-}
-
 /* ---- status ---- */
 
 void virtio_set_status(VirtIODevice *vdev, uint8_t status)
@@ -398,7 +375,8 @@ static void change_in_main(void *opaque)
     VirtIODevice *vdev = vq->vdev;
     VirtIODeviceClass *klass = VIRTIO_DEVICE_CLASS(vdev);
 
-    if (vq->ctx != aio_context_main() || vq->m.running || vq->o.busy || vq->o.flush_deferred) {
+    virtio_wait_moves(vdev);
+    if (!virtqueue_is_mine(vq) || vq->m.running || vq->o.busy || vq->o.flush_deferred) {
         virtio_take_queues(vdev, vq, false, false);
     }
     switch (c->what) {
@@ -417,11 +395,10 @@ static void change_in_main(void *opaque)
         queue_clear(vq);
         break;
     }
+    virtqueue_latch_features(vq);
+    virtqueue_map(vq);
     if (vdev->started && !vdev->paused) {
         queue_start(vq);
-    } else {
-        queue_latch_features(vq);
-        virtqueue_map(vq);
     }
 }
 
@@ -574,6 +551,7 @@ void virtio_cleanup(VirtIODevice *vdev)
     }
     g_ptr_array_remove(virtio_devices(), vdev);
     virtio_reset(vdev);
+    virtio_wait_remaps(vdev);
     runstate_unlisten(vdev->vm_listener);
     vdev->vm_listener = NULL;
     for (unsigned i = 0; i < vdev->num_queues; i++) {

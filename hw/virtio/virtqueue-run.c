@@ -6,6 +6,7 @@
  * (virtio_take_queues); in between, everything of the queue that is not the main thread's own
  * happens in that context. Both directions are messages, which keep their order. Taking a queue
  * back waits until none of its requests is busy and nothing of it is left to run in that thread.
+ * From one context straight to another: virtqueue-move.c.
  */
 
 #include "virtio-internal.h"
@@ -94,13 +95,12 @@ void virtqueue_run_again(VirtQueue *vq)
 
 /* ---- changing hands ---- */
 
-static void queue_attach(void *opaque)
+static void queue_attach(VirtQueue *vq, bool started)
 {
-    VirtQueue *vq = opaque;
     VirtIODevice *vdev = vq->vdev;
     VirtIODeviceClass *klass = VIRTIO_DEVICE_CLASS(vdev);
 
-    g_assert(aio_in_context(vq->ctx));
+    g_assert(virtqueue_is_mine(vq));
     g_assert(!vq->o.attached);
     vq->o.attached = true;
     virtqueue_set_kick_wanted(vq, true);
@@ -108,12 +108,28 @@ static void queue_attach(void *opaque)
         vq->o.fd = aio_fd_add(vq->ctx, vq->host.fd, &kick_ops, vq);
     }
     aio_plug();
-    if (vq->m.started && klass->queue_started) {
+    if (started && klass->queue_started) {
         klass->queue_started(vdev, vq);
     }
     /* What was added before needs no kick. */
     queue_run(vq);
     aio_unplug();
+}
+
+void virtqueue_attach(VirtQueue *vq)
+{
+    queue_attach(vq, false);
+}
+
+/* The ring is looked up again each time: features and the guest's memory may have changed. Here,
+ * not in the main thread: after a pause the owner may still be completing requests. */
+static void queue_given(void *opaque)
+{
+    VirtQueue *vq = opaque;
+
+    virtqueue_latch_features(vq);
+    virtqueue_map(vq);
+    queue_attach(vq, vq->m.started);
 }
 
 static void barrier_pass(QueueBarrier *b)
@@ -145,10 +161,13 @@ void virtqueue_busy(VirtQueue *vq)
     vq->o.busy++;
 }
 
-void virtqueue_idle(VirtQueue *vq)
+void virtqueue_idle(VirtQueue *vq, AioContext *ctx)
 {
     g_assert(vq->o.busy > 0);
     vq->o.busy--;
+    if (G_UNLIKELY(!aio_in_context(ctx))) {
+        virtqueue_stray_done(vq, ctx);
+    }
     if (G_UNLIKELY(vq->o.takes)) {
         virtqueue_idle_check(vq);
     }
@@ -156,7 +175,7 @@ void virtqueue_idle(VirtQueue *vq)
 
 static void queue_detach(VirtQueue *vq, bool final_look)
 {
-    g_assert(aio_in_context(vq->ctx));
+    g_assert(virtqueue_is_mine(vq));
     if (!vq->o.attached) {
         return;
     }
@@ -170,6 +189,11 @@ static void queue_detach(VirtQueue *vq, bool final_look)
         queue_run(vq);
         aio_unplug();
     }
+}
+
+void virtqueue_detach(VirtQueue *vq)
+{
+    queue_detach(vq, false);
 }
 
 static void queue_take(void *opaque)
@@ -194,10 +218,11 @@ void virtqueue_give(VirtQueue *vq)
     vq->m.running = true;
     vq->m.started = vq->m.start_pending;
     vq->m.start_pending = false;
-    if (vq->ctx == aio_context_main()) {
-        queue_attach(vq);
+    g_assert(!vq->m.moving);
+    if (virtqueue_is_mine(vq)) {
+        queue_given(vq);
     } else {
-        aio_call(vq->ctx, queue_attach, vq);
+        aio_call(virtqueue_owner(vq), queue_given, vq);
     }
 }
 
@@ -208,6 +233,7 @@ void virtio_take_queues(VirtIODevice *vdev, VirtQueue *only, bool detach_only, b
     unsigned n = 0;
 
     g_assert(aio_in_main_thread());
+    virtio_wait_moves(vdev);
     for (unsigned i = 0; i < vdev->num_queues; i++) {
         VirtQueue *vq = vdev->queues[i];
 
@@ -221,13 +247,16 @@ void virtio_take_queues(VirtIODevice *vdev, VirtQueue *only, bool detach_only, b
     }
     barrier.pending = n;
     for (unsigned i = 0; i < n; i++) {
-        if (takes[i].vq->ctx == aio_context_main()) {
+        AioContext *owner = virtqueue_owner(takes[i].vq);
+
+        if (owner == aio_context_main()) {
             queue_take(&takes[i]);
         } else {
-            aio_call(takes[i].vq->ctx, queue_take, &takes[i]);
+            aio_call(owner, queue_take, &takes[i]);
         }
     }
-    AIO_WAIT_WHILE(__atomic_load_n(&barrier.pending, __ATOMIC_ACQUIRE) != 0);
+    /* While this waits a client may ask for other owners. */
+    AIO_WAIT_WHILE(__atomic_load_n(&barrier.pending, __ATOMIC_ACQUIRE) != 0 || vdev->moving > 0);
 }
 
 void virtqueue_run_in_place(VirtQueue *vq)
@@ -235,7 +264,7 @@ void virtqueue_run_in_place(VirtQueue *vq)
     VirtIODevice *vdev = vq->vdev;
 
     g_assert(aio_in_main_thread());
-    if (vq->ctx != aio_context_main() || vdev->paused || vdev->changing ||
+    if (!virtqueue_is_mine(vq) || vdev->paused || vdev->changing ||
         !vdev->transport->can_run(vdev->transport_opaque)) {
         return;
     }

@@ -30,7 +30,6 @@ bool virtqueue_map(VirtQueue *vq)
     const char *part;
     uint8_t *desc, *avail, *used;
 
-    g_assert(aio_in_main_thread());
     vq->desc = NULL;
     if (!vq->m.desc || !vq->num) {
         return false;

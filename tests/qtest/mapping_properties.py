@@ -54,12 +54,17 @@ class MappingProperties(QtestCase):
                  vm.qmp('qom-list', path='/machine/peripheral/v0')}
         self.assertEqual(names[M], wanted['type'])
 
-    def test_qom_set_is_too_late(self):
+    @reference_fails('there it is too late to change a mapping once the device is realized')
+    def test_qom_set_of_the_mapping(self):
         vm = self.start()
-        for value in ([], V0, 5):
-            self.qmp_fails(vm, 'qom-set', "Attempt to set property 'iothread-vq-mapping' on "
-                           "anonymous device (type 'virtio-blk-device') after it was realized",
-                           path='/machine/peripheral/v0', property=M, value=value)
+        for value in ([], V0, [{'iothread': 't0', 'vqs': [4, 0, 2]}, {'iothread': 't2',
+                                                                      'vqs': [3, 1]}]):
+            vm.qmp('qom-set', path='/machine/peripheral/v0', property=M, value=value)
+            self.assertEqual(self.get(vm, 'v0', M), value)
+            self.assertEqual(self.get(vm, 'v0/virtio-backend', M), value)
+
+    def test_qom_set_of_iothread_is_too_late(self):
+        vm = self.start()
         for value in ('t0', ''):
             self.qmp_fails(vm, 'qom-set', "Attempt to set link property 'iothread' on device "
                            "'(null)' (type 'virtio-blk-device') after it was realized",

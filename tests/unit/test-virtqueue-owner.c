@@ -164,22 +164,6 @@ static void test_pause(void)
     echo_free(e);
 }
 
-static void test_rebind(void)
-{
-    Echo *e = echo_new(iothread_core_context(threads[0]));
-    VirtIODevice *vdev = (VirtIODevice *)e;
-
-    echo_up(e, NUM, 0);
-    for (unsigned i = 0; i < 200; i++) {
-        e->ctx = iothread_core_context(threads[i & 1]);
-        virtio_rebind_queues(vdev);
-        drive(e, 3);
-    }
-    set_running(vdev, false);
-    g_assert_true(e->seen == e->ctx);
-    echo_free(e);
-}
-
 static void test_queue_reset(void)
 {
     Echo *e = echo_new(iothread_core_context(threads[0]));
@@ -254,7 +238,6 @@ int main(int argc, char **argv)
     g_test_add_func("/virtqueue/owner/early-kick", test_early_kick);
     g_test_add_func("/virtqueue/owner/still-after-stop", test_still_after_stop);
     g_test_add_func("/virtqueue/owner/pause", test_pause);
-    g_test_add_func("/virtqueue/owner/rebind", test_rebind);
     g_test_add_func("/virtqueue/owner/queue-reset", test_queue_reset);
     g_test_add_func("/virtqueue/owner/resize-in-use", test_resize_in_use);
     g_test_add_func("/virtqueue/owner/error-in-thread", test_error_in_thread);

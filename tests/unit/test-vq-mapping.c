@@ -9,7 +9,7 @@ typedef struct Holder {
 } Holder;
 
 static const Property holder_props[] = {
-    PROP_IOTHREAD_VQ_MAPPING("iothread-vq-mapping", Holder, mapping),
+    PROP_IOTHREAD_VQ_MAPPING("iothread-vq-mapping", Holder, mapping, NULL),
     PROP_END,
 };
 

@@ -183,16 +183,29 @@ static void guest_read_fd(void *opaque)
 
 static const AioFdOps guest_ops = {.read = guest_read_fd};
 
+static bool fake_add_guest(void *opaque, VirtQueue *vq, Error **errp)
+{
+    event_notifier_init(&vq->guest, false, &error_abort);
+    vq->m.guest_fd = aio_fd_add(aio_context_main(), vq->guest.fd, &guest_ops, vq);
+    return true;
+}
+
+static void fake_del_guest(void *opaque, VirtQueue *vq)
+{
+    aio_fd_remove(vq->m.guest_fd);
+    vq->m.guest_fd = NULL;
+    guest_read_fd(vq);
+    event_notifier_cleanup(&vq->guest);
+    vq->guest.fd = -1;
+}
+
 static bool fake_start(void *opaque, Error **errp)
 {
     VirtIODevice *vdev = opaque;
 
     for (unsigned i = 0; i < vdev->num_queues; i++) {
-        VirtQueue *vq = vdev->queues[i];
-
-        event_notifier_init(&vq->host, false, &error_abort);
-        event_notifier_init(&vq->guest, false, &error_abort);
-        vq->m.guest_fd = aio_fd_add(aio_context_main(), vq->guest.fd, &guest_ops, vq);
+        event_notifier_init(&vdev->queues[i]->host, false, &error_abort);
+        fake_add_guest(opaque, vdev->queues[i], &error_abort);
     }
     return true;
 }
@@ -204,12 +217,11 @@ static void fake_stop(void *opaque)
     for (unsigned i = 0; i < vdev->num_queues; i++) {
         VirtQueue *vq = vdev->queues[i];
 
-        aio_fd_remove(vq->m.guest_fd);
-        vq->m.guest_fd = NULL;
-        guest_read_fd(vq);
+        if (vq->guest.fd >= 0) {
+            fake_del_guest(opaque, vq);
+        }
         event_notifier_cleanup(&vq->host);
-        event_notifier_cleanup(&vq->guest);
-        vq->host.fd = vq->guest.fd = -1;
+        vq->host.fd = -1;
     }
 }
 
@@ -228,6 +240,8 @@ static const VirtIOTransportOps fake_transport = {
     .start_notifiers = fake_start,
     .stop_notifiers = fake_stop,
     .has_notifiers = fake_has_notifiers,
+    .add_guest_notifier = fake_add_guest,
+    .del_guest_notifier = fake_del_guest,
     .can_run = fake_can_run,
 };
 
@@ -239,9 +253,9 @@ static void catch_error(const char *line, void *opaque)
     last_error = g_strdup(line);
 }
 
-static inline Echo *echo_new(AioContext *ctx)
+static inline Echo *echo_new_type(const char *type, AioContext *ctx)
 {
-    Echo *e = (Echo *)device_new(TYPE_ECHO);
+    Echo *e = (Echo *)device_new(type);
     VirtIODevice *vdev = (VirtIODevice *)e;
 
     memset(ram, 0, RAM_SIZE);
@@ -253,6 +267,11 @@ static inline Echo *echo_new(AioContext *ctx)
     device_realize((DeviceState *)e, NULL, &error_abort);
     vdev->vm_running = true;
     return e;
+}
+
+static inline Echo *echo_new(AioContext *ctx)
+{
+    return echo_new_type(TYPE_ECHO, ctx);
 }
 
 static inline void echo_free(Echo *e)

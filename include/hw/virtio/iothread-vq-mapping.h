@@ -7,15 +7,17 @@
 
 /*
  * Which IOThread serves which virtqueue: the property "iothread-vq-mapping" and the table made from
- * it. A table never changes; to change a mapping, make another table and rebind the queues.
+ * it. A table never changes; to change a mapping, make another table and move the queues.
  * Runs in: main thread.
  */
 
-/* Property type of a GPtrArray * of IOThreadVirtQueueMapping (qapi-virtio); NULL: empty. */
+/* Property type of a GPtrArray * of IOThreadVirtQueueMapping (qapi-virtio); NULL: empty. `apply`
+ * is the property's check(): it puts the mapping of a realized device into force, or fails. */
 extern const PropertyType prop_iothread_vq_mapping;
-#define PROP_IOTHREAD_VQ_MAPPING(n, state, field)                                                  \
+#define PROP_IOTHREAD_VQ_MAPPING(n, state, field, apply)                                           \
     {                                                                                              \
-        .name = (n), .type = &prop_iothread_vq_mapping, .offset = PROP_FIELD(state, field)         \
+        .name = (n), .type = &prop_iothread_vq_mapping, .offset = PROP_FIELD(state, field),        \
+        .flags = PROP_RUNTIME, .check = (apply)                                                    \
     }
 
 typedef struct IOThreadVqMap IOThreadVqMap;

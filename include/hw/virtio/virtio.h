@@ -67,11 +67,19 @@ bool virtqueue_kick_wanted(const VirtQueue *vq);
 /* Has handle_queue called again soon, after others had their turn. */
 void virtqueue_run_again(VirtQueue *vq);
 /*
- * A request was handed to someone who will call back; it was called back. While requests are busy
- * the queue does not change hands. One that waits for the VM to be resumed is not busy.
+ * A request was handed to someone who will call back; it was called back. `ctx`: where it was
+ * handed over. The device does not stop while requests are busy. One that waits for the VM to be
+ * resumed is not busy.
  */
 void virtqueue_busy(VirtQueue *vq);
-void virtqueue_idle(VirtQueue *vq);
+void virtqueue_idle(VirtQueue *vq, AioContext *ctx);
+/* Whether the caller runs in the queue's context. A busy request may be called back in a context
+ * that has meanwhile given the queue away; then it goes on by virtqueue_post().
+ * Runs in: any context that has or had the queue. */
+bool virtqueue_is_mine(const VirtQueue *vq);
+/* Has fn called in the queue's context, wherever that is by then. For a request that is busy.
+ * Runs in: any context that has or had the queue. */
+void virtqueue_post(VirtQueue *vq, AioCallback *fn, void *opaque);
 
 /* ---- queue, counters ---- */
 
@@ -111,7 +119,8 @@ typedef struct VirtIODeviceClass {
     /* All queues are stopped. */
     void (*reset)(VirtIODevice *vdev);
 
-    /* Who owns a queue while the device is started; NULL function: the main context. */
+    /* Who owns a queue while the device is started; NULL function: the main context. When the
+     * answer changes: virtio_move_queues(). */
     AioContext *(*queue_context)(VirtIODevice *vdev, VirtQueue *vq);
     /* Handles available chains of vq, not more than about a ring's worth in one call; returns
      * whether it did anything. Runs in: the queue's context. */
@@ -154,6 +163,8 @@ struct VirtIODevice {
     AioBh *config_bh, *kick_bh;
     unsigned config_events; /* atomic */
     unsigned paused;        /* depth of drained sections */
+    unsigned moving;        /* queues between two owners */
+    unsigned remaps;        /* changes of owners that have not ended */
     bool changing, change_again;
     bool use_started, use_disabled_flag, disable_legacy_check;
 };
@@ -170,6 +181,9 @@ typedef struct VirtIOTransportOps {
     bool (*start_notifiers)(void *opaque, Error **errp);
     void (*stop_notifiers)(void *opaque);
     bool (*has_notifiers)(void *opaque); /* ioeventfd=on */
+    /* The guest notifier of one queue, while the others are started. */
+    bool (*add_guest_notifier)(void *opaque, VirtQueue *vq, Error **errp);
+    void (*del_guest_notifier)(void *opaque, VirtQueue *vq);
     /* Whether the device may access memory now (bus mastering). */
     bool (*can_run)(void *opaque);
 } VirtIOTransportOps;
@@ -192,8 +206,16 @@ bool virtio_is_broken(const VirtIODevice *vdev); /* any thread */
 /* From the first pause to the last resume no queue is served; requests that are busy go on. */
 void virtio_pause(VirtIODevice *vdev);
 void virtio_resume(VirtIODevice *vdev);
-/* The answers of queue_context have changed: gives each queue to its new owner, once its requests
- * are done. Runs in: main thread. */
-void virtio_rebind_queues(VirtIODevice *vdev);
+/*
+ * The answers of queue_context have changed: queues whose owner is another one now are given to it,
+ * the others go on undisturbed, and so do requests that are busy. Returns at once; `done` is called
+ * (main thread, not before this returns) when each queue is with its new owner and no request that
+ * an old one submitted is left. Fails, and then nothing has changed, if a queue is on its way
+ * already or cannot get an eventfd. Runs in: main thread.
+ */
+bool virtio_move_queues(VirtIODevice *vdev, AioCallback *done, void *opaque, Error **errp);
+/* Waits for the end of all that virtio_move_queues() began, but not longer than that.
+ * Runs in: main thread. */
+void virtio_wait_moved(VirtIODevice *vdev, int64_t timeout_ns);
 
 #endif
