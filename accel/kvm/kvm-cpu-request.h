@@ -12,8 +12,18 @@ typedef struct KvmCpuRequest {
     bool hide_kvm, hide_hypervisor;
     bool migratable;
     bool no_pmu;
-    uint32_t level, xlevel; /* highest leaves; 0: the model's */
-    uint32_t phys_bits;     /* of a guest physical address; 0: the host's */
+    bool no_l3;               /* no third level of cache is told of */
+    bool pv_enforce;          /* paravirtual features that are off do not work either */
+    bool host_phys_bits;      /* phys_bits, if 0, is the host's */
+    uint32_t phys_bits_limit; /* 0: none */
+    uint32_t phys_bits, guest_phys_bits; /* 0: the default */
+    uint32_t level, xlevel;              /* highest leaves; 0: the model's */
+    bool has_level_func7;
+    uint32_t level_func7; /* highest subleaf of leaf 7 */
+    bool has_family, has_model, has_stepping;
+    uint32_t family, model_number, stepping; /* instead of the model's */
+    char *vendor, *model_id;                 /* the same; NULL: not given */
+    uint64_t tsc_hz;                         /* 0: the host's */
 } KvmCpuRequest;
 
 /* Reads the global cpu_model. The text of an error is the one that clients know. */

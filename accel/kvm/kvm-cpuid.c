@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the guest's CPUID says: what KVM offers, cut down to the model of -cpu, changed by its
- * features, with the topology of -smp. A feature that is asked for and not there is named in a
- * warning (`check`, the default) and ends the start if `enforce` is given.
+ * features, with the topology of -smp.
  */
+#include <cpuid.h>
 #include <errno.h>
 #include <string.h>
 
-#include "kvm-cpu-request.h"
+#include "kvm-cpu-features.h"
 #include "kvm-int.h"
 #include "util/report.h"
 
 #define KVM_LEAF_FIRST 0x40000000u
 #define KVM_LEAF_LAST  0x400000ffu
-/* Bits of 0x80000001 EDX that repeat those of leaf 1 on AMD's processors. */
-#define AMD_ALIASES     0x0183f3ffu
 #define TOPOLOGY_LEVELS 3 /* entries of leaf 0xb: thread, core, end */
+#define MODEL_PHYS_BITS 40u /* of a model with a name, unless it is told otherwise */
 
 static struct kvm_cpuid2 *supported; /* by KVM, asked once */
+static X86Features offered;          /* the same, as features */
 static KvmCpuRequest request;
 static bool request_parsed;
 
@@ -70,90 +70,90 @@ static uint32_t *cpuid_reg(struct kvm_cpuid_entry2 *e, char reg)
     }
 }
 
-/* ---- features ---- */
-
-static uint32_t word_available(X86FeatureWord w)
+bool kvm_cpuid_get(struct kvm_cpuid2 *t, uint32_t leaf, uint32_t subleaf, char reg, uint64_t *out)
 {
-    const X86FeatureWordInfo *info = &x86_feature_words[w];
-    struct kvm_cpuid_entry2 *e = cpuid_find(supported, info->leaf, info->subleaf);
-    uint32_t bits = e ? *cpuid_reg(e, info->reg) : 0;
+    struct kvm_cpuid_entry2 *e = cpuid_find(t, leaf, subleaf);
 
-    if (w == FEAT_1_EDX) {
-        bits |= 1u << 28; /* more than one logical processor: the topology decides */
-    } else if (w == FEAT_1_ECX) {
-        /* These are of the kernel's local APIC, and the mark of a virtual machine. */
-        bits |= 1u << 31 | 1u << 21;
-        if (kvm_check(KVM_CAP_TSC_DEADLINE_TIMER) > 0) {
-            bits |= 1u << 24;
-        }
-    } else if (w == FEAT_6_EAX) {
-        bits |= 1u << 2; /* the kernel's APIC timer never stops */
+    if (e) {
+        *out = *cpuid_reg(e, reg);
     }
-    return bits;
+    return e != NULL;
 }
+
+/* ---- features ---- */
 
 static bool vendor_is_amd(void)
 {
     struct kvm_cpuid_entry2 *e = cpuid_find(supported, 0, 0);
 
-    return request.model->host ? e && e->ebx == 0x68747541u : request.model->vendor[0] == 'A';
+    if (request.vendor) {
+        return !strcmp(request.vendor, "AuthenticAMD");
+    }
+    return e && e->ebx == 0x68747541u;
 }
 
-static uint32_t word_wanted(X86FeatureWord w, uint32_t avail)
+static bool cpuid_features(struct kvm_cpuid2 *t, bool report, X86Features *have, Error **errp)
 {
-    uint32_t want = request.model->host ? avail : request.model->features.word[w];
-
-    if (request.model->host && request.migratable && w == FEAT_8000_0007_EDX) {
-        want &= ~(1u << 8); /* an invariant TSC ties the guest to this host's clock */
-    }
-    if (w == FEAT_1_ECX) {
-        want |= 1u << 21;
-        want = request.hide_hypervisor ? want & ~(1u << 31) : want | 1u << 31;
-    }
-    if (w == FEAT_8000_0001_EDX && vendor_is_amd()) {
-        want |= request.model->features.word[FEAT_1_EDX] & AMD_ALIASES;
-    }
-    return (want | request.on.word[w]) & ~request.off.word[w];
-}
-
-static void report_missing(X86FeatureWord w, uint32_t missing)
-{
-    const X86FeatureWordInfo *info = &x86_feature_words[w];
-
-    for (unsigned b = 0; b < 32; b++) {
-        if ((missing & 1u << b) && info->names[b]) {
-            report_warning("host doesn't support requested feature: CPUID.%02XH:E%cX.%s [bit %u]",
-                           info->leaf, g_ascii_toupper(info->reg), info->names[b], b);
-        }
-    }
-}
-
-static bool cpuid_features(struct kvm_cpuid2 *t, bool report, Error **errp)
-{
-    bool complete = true;
-
-    for (unsigned w = 0; w < FEAT__COUNT; w++) {
-        const X86FeatureWordInfo *info = &x86_feature_words[w];
-        struct kvm_cpuid_entry2 *e = cpuid_find(t, info->leaf, info->subleaf);
-        uint32_t avail = word_available(w), want = word_wanted(w, avail);
-        /* Paravirtual features of the model itself are a matter of what the host has. */
-        uint32_t missing = want & ~avail & (w == FEAT_KVM ? request.on.word[w] : UINT32_MAX);
-
-        if (missing) {
-            complete = false;
-            if (report && (request.check || request.enforce)) {
-                report_missing(w, missing);
-            }
-        }
-        if (e) {
-            *cpuid_reg(e, info->reg) = want & avail;
-        }
-    }
-    if (!complete && request.enforce) {
-        error_set(errp, "Host doesn't support requested features");
+    if (!kvm_features_choose(&request, &offered, vendor_is_amd(), report, have, errp)) {
         return false;
     }
+    for (unsigned w = 0; w < FEAT__COUNT; w++) {
+        const X86FeatureWordInfo *info = &x86_feature_words[w];
+        struct kvm_cpuid_entry2 *e = info->msr ? NULL : cpuid_find(t, info->leaf, info->subleaf);
+
+        if (e) {
+            *cpuid_reg(e, info->reg) = have->word[w];
+        }
+    }
     return true;
+}
+
+/* Parts of the extended state (leaf 0xd) and the features whose registers they hold. */
+static uint64_t xsave_hidden(const X86Features *have)
+{
+    static const struct {
+        X86FeatureWord word;
+        unsigned bit;
+        uint64_t parts;
+    } of[] = {
+        { FEAT_1_ECX, 28, 1 << 2 },   { FEAT_7_0_EBX, 14, 3 << 3 },
+        { FEAT_7_0_EBX, 16, 7 << 5 }, { FEAT_7_0_ECX, 3, 1 << 9 },
+        { FEAT_7_0_EDX, 24, 3 << 17 },
+    };
+    uint64_t hidden = 0;
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(of); i++) {
+        if (!(have->word[of[i].word] >> of[i].bit & 1)) {
+            hidden |= of[i].parts;
+        }
+    }
+    return have->word[FEAT_1_ECX] & 1u << 26 ? hidden : UINT64_MAX;
+}
+
+static void cpuid_xsave(struct kvm_cpuid2 *t, const X86Features *have)
+{
+    uint64_t hidden = xsave_hidden(have);
+    uint32_t size = hidden == UINT64_MAX ? 0 : 576; /* legacy area and header */
+    struct kvm_cpuid_entry2 *all = cpuid_find(t, 0xd, 0);
+
+    if (!all) {
+        return;
+    }
+    for (unsigned i = 0; i < t->nent; i++) {
+        struct kvm_cpuid_entry2 *e = &t->entries[i];
+
+        if (e->function != 0xd || e->index < 2 || e->index > 63) {
+            continue;
+        }
+        if (hidden >> e->index & 1) {
+            e->eax = e->ebx = e->ecx = e->edx = 0;
+        } else if (!(e->ecx & 1)) {
+            size = MAX(size, e->eax + e->ebx); /* of the user's state, at a fixed place */
+        }
+    }
+    all->eax &= ~(uint32_t)hidden;
+    all->edx &= ~(uint32_t)(hidden >> 32);
+    all->ecx = size;
 }
 
 /* ---- who the processor says it is ---- */
@@ -191,45 +191,116 @@ static void cpuid_model_id(struct kvm_cpuid2 *t, const char *text)
     }
 }
 
-static void cpuid_identity(struct kvm_cpuid2 *t)
+/* Not every KVM tells the name of the host's processor. */
+static void cpuid_host_model_id(struct kvm_cpuid2 *t)
 {
-    const X86CpuModel *m = request.model;
-    static const uint32_t vendor_leaves[] = { 0, 0x80000000 };
-    unsigned family = MIN(m->family, 15u);
-    struct kvm_cpuid_entry2 *e;
+    for (uint32_t leaf = 0x80000002; leaf <= 0x80000004; leaf++) {
+        struct kvm_cpuid_entry2 *e = cpuid_find(t, leaf, 0);
 
-    for (unsigned i = 0; i < G_N_ELEMENTS(vendor_leaves); i++) {
-        e = cpuid_find(t, vendor_leaves[i], 0);
-        if (e) {
-            memcpy(&e->ebx, m->vendor, 4);
-            memcpy(&e->edx, m->vendor + 4, 4);
-            memcpy(&e->ecx, m->vendor + 8, 4);
+        if (e && !e->eax && !e->ebx && !e->ecx && !e->edx) {
+            __get_cpuid(leaf, &e->eax, &e->ebx, &e->ecx, &e->edx);
         }
     }
-    e = cpuid_find(t, 1, 0);
-    if (e) {
-        e->eax = m->stepping | (m->model & 0xf) << 4 | family << 8 | (m->model >> 4) << 16 |
-                 (m->family - family) << 20;
-    }
-    e = cpuid_find(t, 7, 0);
-    if (e) {
-        e->eax = 0; /* none of the later sub-leaves */
-    }
-    cpuid_model_id(t, m->model_id);
 }
 
-static void cpuid_phys_bits(struct kvm_cpuid2 *t)
+/* What else the extended leaves tell of the host's processor. */
+static void cpuid_extended(struct kvm_cpuid2 *t)
+{
+    struct kvm_cpuid_entry2 *version = cpuid_find(t, 1, 0);
+    struct kvm_cpuid_entry2 *e = cpuid_find(t, 0x80000001, 0);
+
+    if (e && version) {
+        e->eax = e->eax ? version->eax : 0; /* the same on AMD's, reserved on Intel's */
+        e->ebx = 0;                         /* the kind of its package */
+    }
+    e = cpuid_find(t, 0x80000021, 0);
+    if (e) {
+        e->ebx = e->ecx = e->edx = 0;
+    }
+}
+
+static void cpuid_vendor(struct kvm_cpuid2 *t, const char *vendor)
+{
+    static const uint32_t leaves[] = { 0, 0x80000000 };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(leaves); i++) {
+        struct kvm_cpuid_entry2 *e = cpuid_find(t, leaves[i], 0);
+
+        if (e) {
+            memcpy(&e->ebx, vendor, 4);
+            memcpy(&e->edx, vendor + 4, 4);
+            memcpy(&e->ecx, vendor + 8, 4);
+        }
+    }
+}
+
+/* Leaf 1: the model's numbers, or the host's, and those that were given. */
+static void cpuid_version(struct kvm_cpuid_entry2 *e)
+{
+    const X86CpuModel *m = request.model;
+    unsigned family = (e->eax >> 8 & 0xf) + ((e->eax >> 8 & 0xf) == 15 ? e->eax >> 20 & 0xff : 0);
+    unsigned model = (e->eax >> 4 & 0xf) | (e->eax >> 12 & 0xf0), stepping = e->eax & 0xf, base;
+
+    if (!m->host) {
+        family = m->family, model = m->model, stepping = m->stepping;
+    }
+    family = request.has_family ? request.family : family;
+    model = request.has_model ? request.model_number : model;
+    stepping = request.has_stepping ? request.stepping : stepping;
+    base = MIN(family, 15u);
+    e->eax = stepping | (model & 0xf) << 4 | base << 8 | (model >> 4) << 16 | (family - base) << 20;
+}
+
+static void cpuid_identity(struct kvm_cpuid2 *t, const X86Features *have)
+{
+    const X86CpuModel *m = request.model;
+    struct kvm_cpuid_entry2 *e = cpuid_find(t, 1, 0);
+
+    /* The vendor stays the host's: system calls work differently between them. */
+    if (request.vendor) {
+        cpuid_vendor(t, request.vendor);
+    }
+    if (e) {
+        cpuid_version(e);
+    }
+    e = cpuid_find(t, 7, 0);
+    if (e && request.has_level_func7) {
+        e->eax = MIN(e->eax, request.level_func7);
+    } else if (e && !m->host) {
+        /* No more sub-leaves than there are features in. */
+        e->eax = MIN(e->eax, have->word[FEAT_7_2_EDX]                                ? 2u
+                             : have->word[FEAT_7_1_EAX] || have->word[FEAT_7_1_EDX] ? 1u
+                                                                                     : 0u);
+    }
+    if (request.model_id || !m->host) {
+        cpuid_model_id(t, request.model_id ? request.model_id : m->model_id);
+    } else {
+        cpuid_host_model_id(t);
+    }
+    cpuid_extended(t);
+}
+
+static void cpuid_phys_bits(struct kvm_cpuid2 *t, bool report)
 {
     struct kvm_cpuid_entry2 *e = cpuid_find(t, 0x80000008, 0);
+    uint32_t host, bits;
 
-    if (e && request.phys_bits) {
-        uint32_t host = e->eax & 0xff;
-
-        if (request.phys_bits > host) {
-            report_warning("Host physical bits (%u) does not match phys-bits property (%u)", host,
-                           request.phys_bits);
-        }
-        e->eax = (e->eax & ~0xffu) | MIN(request.phys_bits, host);
+    if (!e) {
+        return;
+    }
+    host = e->eax & 0xff;
+    bits = request.phys_bits ? request.phys_bits : MIN(MODEL_PHYS_BITS, host);
+    if (report && request.phys_bits && (request.host_phys_bits ? bits != host : bits > host)) {
+        report_warning("Host physical bits (%u) does not match phys-bits property (%u)", host,
+                       bits);
+    }
+    if (request.host_phys_bits) {
+        bits = request.phys_bits_limit ? MIN(host, request.phys_bits_limit) : host;
+    }
+    bits = MIN(bits, host);
+    e->eax = (e->eax & ~0xffu) | bits;
+    if (request.guest_phys_bits) {
+        e->eax = (e->eax & ~0xff0000u) | request.guest_phys_bits << 16;
     }
 }
 
@@ -278,6 +349,10 @@ static void cache_sharing(struct kvm_cpuid_entry2 *e, const Topology *p)
     if (!(e->eax & 0x1f)) {
         return; /* the end of the list */
     }
+    if (level >= 3 && request.no_l3) {
+        e->eax = e->ebx = e->ecx = e->edx = 0; /* the end, earlier */
+        return;
+    }
     e->eax = (e->eax & 0xfc003fff) | ((1u << bits) - 1) << 14;
     if (e->function == 4) {
         unsigned cores = 1u << (p->package_bits - p->smt_bits);
@@ -293,13 +368,16 @@ static void cpuid_topology(struct kvm_cpuid2 *t, const Topology *p)
 
         switch (e->function) {
         case 1:
-            e->ebx =
-                (e->ebx & 0x0000ffff) | (p->apic_id & 0xff) << 24 | MIN(p->per_package, 255u) << 16;
+            e->ebx = (e->ebx & 0x0000ffff) | (p->apic_id & 0xff) << 24 |
+                     (p->per_package > 1 ? MIN(p->per_package, 255u) << 16 : 0);
             e->edx = p->per_package > 1 ? e->edx | 1u << 28 : e->edx & ~(1u << 28);
             break;
         case 4:
         case 0x8000001d:
             cache_sharing(e, p);
+            break;
+        case 0x80000006:
+            e->edx = request.no_l3 ? 0 : e->edx;
             break;
         case 0x80000008:
             e->ecx =
@@ -361,38 +439,87 @@ static struct kvm_cpuid2 *cpuid_copy(void)
     return t;
 }
 
+/* Asks the host and reads -cpu, once. */
+static bool cpuid_prepare(Error **errp)
+{
+    if (!supported) {
+        if (!cpuid_query_supported(errp)) {
+            return false;
+        }
+        kvm_features_offered(supported, &offered);
+    }
+    request_parsed = request_parsed || kvm_cpu_request_parse(&request, errp);
+    return request_parsed;
+}
+
+bool kvm_host_features(X86Features *out)
+{
+    if (!supported && !cpuid_query_supported(NULL)) {
+        return false;
+    }
+    kvm_features_offered(supported, out);
+    return true;
+}
+
+static bool cpu_tune(int vcpu_fd, Error **errp)
+{
+    if (request.tsc_hz) {
+        unsigned long khz = request.tsc_hz / 1000;
+        int host = kvm_ioctl(vcpu_fd, KVM_GET_TSC_KHZ, NULL);
+
+        if ((unsigned long)MAX(host, 0) != khz &&
+            kvm_ioctl(vcpu_fd, KVM_SET_TSC_KHZ, (void *)khz) < 0) {
+            error_set(errp,
+                      "-cpu: tsc-frequency: TSC frequency mismatch between VM (%lu kHz) and host "
+                      "(%d kHz), and TSC scaling unavailable",
+                      khz, host);
+            return false;
+        }
+    }
+    if (request.pv_enforce) {
+        struct kvm_enable_cap cap = { .cap = KVM_CAP_ENFORCE_PV_FEATURE_CPUID, .args = { 1 } };
+        int ret = kvm_ioctl(vcpu_fd, KVM_ENABLE_CAP, &cap);
+
+        if (ret < 0) {
+            error_set_errno(errp, -ret, "-cpu: kvm-pv-enforce-cpuid=on is not possible here");
+            return false;
+        }
+    }
+    return true;
+}
+
 bool kvm_cpuid_setup(CPUState *cpu, int vcpu_fd, Error **errp)
 {
     g_autofree struct kvm_cpuid2 *t = NULL;
     Topology p = topology_of(cpu);
     struct kvm_cpuid_entry2 *base;
+    X86Features have;
     int ret;
 
-    if (!supported && !cpuid_query_supported(errp)) {
+    if (!cpuid_prepare(errp)) {
         return false;
     }
-    if (!request_parsed && !kvm_cpu_request_parse(&request, errp)) {
-        return false;
-    }
-    request_parsed = true;
     t = cpuid_copy();
-    if (!cpuid_features(t, cpu->index == 0, errp)) {
+    if (!cpuid_features(t, cpu->index == 0, &have, errp)) {
         return false;
     }
+    cpuid_xsave(t, &have);
     cpuid_levels(t);
-    if (!request.model->host) {
-        cpuid_identity(t);
-    }
-    cpuid_phys_bits(t);
+    cpuid_identity(t, &have);
+    cpuid_phys_bits(t, cpu->index == 0);
     cpuid_topology(t, &p);
     base = cpuid_find(t, 0, 0);
     if (base && base->eax >= 0xb) {
         cpuid_append_x2apic_topology(t, &p);
+    }
+    if (!cpu_tune(vcpu_fd, errp)) {
+        return false;
     }
     ret = kvm_ioctl(vcpu_fd, KVM_SET_CPUID2, t);
     if (ret < 0) {
         error_set_errno(errp, -ret, "KVM refuses the CPUID of -cpu %s", request.model->name);
         return false;
     }
+    kvm_features_set_msrs(&request, &have, vcpu_fd);
     return true;
 }

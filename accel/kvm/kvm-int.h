@@ -42,6 +42,8 @@ void kvm_clock_start(void);
 
 /* kvm-cpuid.c: what -cpu asks for against what KVM offers. Runs in: one thread at a time. */
 bool kvm_cpuid_setup(CPUState *cpu, int vcpu_fd, Error **errp);
+/* A register of a table; false if the leaf is not in it. Runs in: any thread. */
+bool kvm_cpuid_get(struct kvm_cpuid2 *t, uint32_t leaf, uint32_t subleaf, char reg, uint64_t *out);
 
 /* kvm-state.c: the registers of a processor as it was made, and how it gets them back. Runs in: the
  * vCPU's thread. */
@@ -58,6 +60,11 @@ KvmMsrs *kvm_msrs_save(int vcpu_fd);
 /* Puts back what differs. A register that KVM refuses is named in a warning, once. */
 void kvm_msrs_load(int vcpu_fd, const KvmMsrs *initial);
 void kvm_msr_set(int vcpu_fd, uint32_t index, uint64_t value);
+/* False if the processor does not have it. */
+bool kvm_msr_get(int vcpu_fd, uint32_t index, uint64_t *out);
+/* The value of a register that tells of features, as far as KVM of this host can give them; 0: it
+ * has no such register. */
+uint64_t kvm_msr_offered(uint32_t index);
 
 /* kvm-vcpu.c: the threads that run processors. Runs in: main thread, under the big lock. */
 bool kvm_vcpu_create(CPUState *cpu, Error **errp);

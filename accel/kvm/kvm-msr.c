@@ -87,6 +87,34 @@ static bool warned_before(uint32_t index)
     return before;
 }
 
+static bool msr_read(int fd, uint32_t index, uint64_t *out)
+{
+    uint64_t buf[(sizeof(struct kvm_msrs) + sizeof(struct kvm_msr_entry)) / sizeof(uint64_t)] = {
+        0
+    };
+    struct kvm_msrs *one = (struct kvm_msrs *)buf;
+
+    one->nmsrs = 1;
+    one->entries[0].index = index;
+    if (kvm_ioctl(fd, KVM_GET_MSRS, one) != 1) {
+        return false;
+    }
+    *out = one->entries[0].data;
+    return true;
+}
+
+bool kvm_msr_get(int fd, uint32_t index, uint64_t *out)
+{
+    return msr_read(fd, index, out);
+}
+
+uint64_t kvm_msr_offered(uint32_t index)
+{
+    uint64_t v = 0;
+
+    return kvm_check(KVM_CAP_GET_MSR_FEATURES) > 0 && msr_read(kvm.fd, index, &v) ? v : 0;
+}
+
 void kvm_msr_set(int fd, uint32_t index, uint64_t value)
 {
     uint64_t buf[(sizeof(struct kvm_msrs) + sizeof(struct kvm_msr_entry)) / sizeof(uint64_t)] = {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "hw/i386/boot.h"
+#include "kvm-cpu-features.h"
 #include "kvm-int.h"
 #include "util/aio.h"
 #include "util/biglock.h"
@@ -208,6 +209,7 @@ static bool kvm_accel_init(Object *obj, MachineState *m, Error **errp)
         return false;
     }
     kvm_memory_init();
+    x86_host_features = kvm_host_features;
     reset_register(kvm_reset, NULL);
     return true;
 }

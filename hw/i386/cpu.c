@@ -27,14 +27,18 @@ static bool (*base_realize)(DeviceState *dev, Error **errp);
 static bool check_features(const char *type, Error **errp)
 {
     static const char *const others[] = {
-        "apic-id", "check", "enforce", "family", "host-phys-bits", "kvm", "l3-cache", "level",
-        "migratable", "model", "model-id", "phys-bits", "pmu", "stepping", "vendor", "xlevel",
+        "apic-id", "check", "cpuid-0xb", "enforce", "family", "fill-mtrr-mask",
+        "full-cpuid-auto-level", "guest-phys-bits", "host-cache-info", "host-phys-bits",
+        "host-phys-bits-limit", "kvm", "kvm-pv-enforce-cpuid", "l3-cache", "level", "level-func7",
+        "migratable", "min-level", "min-xlevel", "model", "model-id", "phys-bits", "pmu",
+        "stepping", "tcg-cpuid", "tsc-frequency", "vendor", "vmware-cpuid-freq", "xlevel",
     };
 
     for (guint i = 0; cpu_model.features && i < cpu_model.features->len; i++) {
         const char *text = cpu_model.features->pdata[i];
         bool sign = *text == '+' || *text == '-';
-        g_autofree char *name = g_strndup(text + sign, strcspn(text + sign, "="));
+        g_autofree char *name =
+            g_strdelimit(g_strndup(text + sign, strcspn(text + sign, "=")), "_", '-');
         const char *value = strchr(text, '=');
         X86FeatureWord word;
         unsigned bit, j;
@@ -121,13 +125,16 @@ TYPE_REGISTER(x86_cpu_type)
 /* One type for each model. */
 static void __attribute__((constructor)) register_models(void)
 {
-    for (const X86CpuModel *const *m = x86_cpu_models(); *m; m++) {
-        g_autofree char *name = g_strdup_printf("%s-x86_64-cpu", (*m)->name);
+    const GPtrArray *models = x86_cpu_models();
+
+    for (unsigned i = 0; i < models->len; i++) {
+        const X86CpuModel *m = models->pdata[i];
+        g_autofree char *name = g_strdup_printf("%s-x86_64-cpu", m->name);
         TypeInfo *info = g_new0(TypeInfo, 1);
 
         info->name = g_intern_string(name);
         info->parent = "x86_64-cpu";
-        info->class_data = *m;
+        info->class_data = m;
         type_register(info);
     }
 }

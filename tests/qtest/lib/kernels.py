@@ -73,6 +73,16 @@ def out_memory(ranges):
     return code + exit_code(0)
 
 
+def cpuid_code(leaves, scratch=0x200000):
+    """32-bit code that shows the registers eax, ebx, ecx, edx of CPUID leaves (leaf, subleaf)."""
+    code = b''
+    for i, (leaf, subleaf) in enumerate(leaves):
+        at = [struct.pack('<I', scratch + 16 * i + 4 * r) for r in range(4)]
+        code += b'\xb8' + struct.pack('<I', leaf) + b'\xb9' + struct.pack('<I', subleaf) + \
+            b'\x0f\xa2\xa3' + at[0] + b'\x89\x1d' + at[1] + b'\x89\x0d' + at[2] + b'\x89\x15' + at[3]
+    return code + out_memory([(scratch, 16 * len(leaves))])
+
+
 def exit_code(value):
     """Code that ends the emulator with status 2 * value + 1."""
     # mov $0x501, %edx; mov $value, %al; out %al, (%dx); hlt
@@ -86,21 +96,33 @@ def require_kvm():
         raise unittest.SkipTest('there is no /dev/kvm that may be used')
 
 
-def read_guest_memory(directory, ranges, *args, machine='q35'):
-    """Starts a guest that shows parts of its memory; returns them."""
-    kernel, out = os.path.join(directory, 'dump.elf'), os.path.join(directory, 'serial')
+def run_and_read(directory, code, *args, machine='q35', cpu='kvm64,check=off', binary=None,
+                 warnings=False):
+    """Starts a guest of that code; returns what it writes to COM1 before it ends."""
+    kernel, out = os.path.join(directory, 'guest.elf'), os.path.join(directory, 'serial')
     with open(kernel, 'wb') as f:
-        f.write(elf(out_memory(ranges)))
+        f.write(elf(code))
     done = run_binary(['-machine', machine, '-accel', 'kvm', '-display', 'none', '-nodefaults',
-                       '-cpu', 'kvm64,check=off', '-kernel', kernel, '-device', DEBUG_EXIT,
+                       '-cpu', cpu, '-kernel', kernel, '-device', DEBUG_EXIT,
                        '-chardev', 'file,id=s0,path=' + out, '-device', 'isa-serial,chardev=s0',
-                       *args])
-    if done.returncode != 1 or done.stderr:
+                       *args], binary=binary)
+    if done.returncode != 1 or (done.stderr and not warnings):
         raise AssertionError('status %d: %s' % (done.returncode, done.stderr))
     with open(out, 'rb') as f:
-        data = f.read()
+        return f.read()
+
+
+def read_guest_memory(directory, ranges, *args, **kwargs):
+    """Starts a guest that shows parts of its memory; returns them."""
+    data = run_and_read(directory, out_memory(ranges), *args, **kwargs)
     parts = []
     for _, length in ranges:
         parts.append(data[:length])
         data = data[length:]
     return parts
+
+
+def read_cpuid(directory, leaves, cpu, *args, **kwargs):
+    """What CPUID says in a guest: {(leaf, subleaf): (eax, ebx, ecx, edx)}."""
+    data = run_and_read(directory, cpuid_code(leaves), *args, cpu=cpu, warnings=True, **kwargs)
+    return {leaf: struct.unpack_from('<IIII', data, 16 * i) for i, leaf in enumerate(leaves)}
