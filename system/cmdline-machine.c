@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hw/i386/rtc.h"
+#include "hw/i386/smbios.h"
 #include "util/report.h"
 
 /* Values of a JSON form in the words of the key=value form, so that both can be mixed. */
@@ -341,38 +343,57 @@ static const CmdParam rtc_params[] = {
     { NULL, NULL, NULL },
 };
 
-static bool rtc_only(Opts *opts, const char *key, const char *built, const char *const *others,
-                     Error **errp)
+static bool rtc_base(const char *text, Error **errp)
 {
-    const char *value = opts_get(opts, key);
+    g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
+    g_autoptr(GDateTime) t = NULL;
+    int year, month, day, hour = 0, minute = 0, second = 0, n = 0, n_date = 0;
 
-    if (!value || g_str_equal(value, built)) {
+    if (g_str_equal(text, "utc") || g_str_equal(text, "localtime")) {
+        rtc_set_base(*text == 'u' ? RTC_BASE_UTC : RTC_BASE_LOCALTIME, 0);
         return true;
     }
-    for (; *others; others++) {
-        if (g_str_equal(value, *others)) {
-            error_set(errp, "%s=%s is not supported", key, value);
-            return false;
-        }
+    if (sscanf(text, "%4d-%2d-%2d%nT%2d:%2d:%2d%n", &year, &month, &day, &n_date, &hour, &minute,
+               &second, &n) >= 3 &&
+        (!text[n_date] || (n && !text[n]))) {
+        t = g_date_time_new(utc, year, month, day, hour, minute, second);
     }
-    if (g_str_equal(key, "base")) {
-        error_set(errp, "%s=%s is not supported", key, value);
+    if (!t) {
+        error_set(errp, "base=%s: invalid datetime format", text);
+        error_append_hint(errp, "valid formats: '2006-06-17T16:01:21' or '2006-06-17'\n");
         return false;
     }
-    error_set(errp, "invalid option value '%s'", value);
-    return false;
+    rtc_set_base(RTC_BASE_DATE, g_date_time_to_unix(t));
+    return true;
 }
 
 static bool group_rtc_add(Opts *opts, Error **errp)
 {
-    static const char *const bases[] = { "localtime", NULL };
-    static const char *const clocks[] = { "rt", "vm", NULL };
-    static const char *const fixes[] = { "slew", NULL };
     g_autoptr(Opts) o = opts;
+    const char *base = opts_get(o, "base"), *clock = opts_get(o, "clock");
+    const char *fix = opts_get(o, "driftfix");
 
-    return rtc_only(o, "base", "utc", bases, errp) &&
-           rtc_only(o, "clock", "host", clocks, errp) &&
-           rtc_only(o, "driftfix", "none", fixes, errp);
+    if (base && !rtc_base(base, errp)) {
+        return false;
+    }
+    if (clock && g_str_equal(clock, "host")) {
+        rtc_set_clock(AIO_CLOCK_HOST);
+    } else if (clock && g_str_equal(clock, "rt")) {
+        rtc_set_clock(AIO_CLOCK_REALTIME);
+    } else if (clock && g_str_equal(clock, "vm")) {
+        rtc_set_clock(AIO_CLOCK_VIRTUAL);
+    } else if (clock) {
+        error_set(errp, "invalid option value '%s'", clock);
+        return false;
+    }
+    if (fix && !g_str_equal(fix, "slew") && !g_str_equal(fix, "none")) {
+        error_set(errp, "invalid option value '%s'", fix);
+        return false;
+    }
+    if (fix) {
+        rtc_set_slew(*fix == 's');
+    }
+    return true;
 }
 
 static const CmdGroup rtc_group = { "rtc", NULL, rtc_params, true, group_rtc_add, NULL };
@@ -381,6 +402,37 @@ CMD_GROUP(rtc_group)
 static bool parse_rtc(const char *arg, Error **errp)
 {
     return cmd_group_parse(&rtc_group, arg, NULL, errp);
+}
+
+/* ---- SMBIOS ---- */
+
+static bool group_smbios_add(Opts *opts, Error **errp)
+{
+    const char *type = opts_get(opts, "type"), *uuid = opts_get(opts, "uuid");
+    g_autofree char *lower = uuid && !g_strcmp0(type, "1") ? g_ascii_strdown(uuid, -1) : NULL;
+
+    if (!smbios_option_add(opts, errp)) {
+        return false;
+    }
+    if (lower) {
+        /* Another way to say -uuid. */
+        g_free(config.uuid);
+        config.uuid = g_steal_pointer(&lower);
+    }
+    return true;
+}
+
+static const CmdParam smbios_params[] = {
+    { "type", "number", "SMBIOS element type" },
+    { NULL, NULL, NULL },
+};
+static const CmdGroup smbios_group = { "smbios", NULL, smbios_params, false, group_smbios_add,
+                                       NULL };
+CMD_GROUP(smbios_group)
+
+static bool parse_smbios(const char *arg, Error **errp)
+{
+    return cmd_group_parse(&smbios_group, arg, NULL, errp);
 }
 
 static const CmdOption machine_options[] = {
@@ -401,7 +453,12 @@ static const CmdOption machine_options[] = {
       "-boot [order=drives][,once=drives][,menu=on|off][,splash-time=ms]\n"
       "      [,reboot-timeout=ms][,strict=on|off]\n"
       "                tells the firmware what to boot" },
-    { "rtc", true, parse_rtc, "-rtc base=utc[,clock=host][,driftfix=none]" },
+    { "rtc", true, parse_rtc,
+      "-rtc [base=utc|localtime|date][,clock=host|rt|vm][,driftfix=none|slew]\n"
+      "                sets the guest's clock" },
+    { "smbios", true, parse_smbios,
+      "-smbios type=0|1|2|3|4|11|17[,field=text][,...]\n"
+      "                sets fields of SMBIOS tables" },
     { "bios", true, parse_bios, "-bios file      firmware" },
     { "kernel", true, parse_kernel, "-kernel file    Linux kernel to start" },
     { "initrd", true, parse_initrd, "-initrd file    its initial RAM disk" },

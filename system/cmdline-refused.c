@@ -191,7 +191,6 @@ static const CmdOption refused_options[] = {
     REFUSED("semihosting", false),
     REFUSED("semihosting-config", true),
     REFUSED("shim", true),
-    REFUSED("smbios", true),
     REFUSED("snapshot", false),
     REFUSED("spice", true),
     REFUSED("tb-size", true),

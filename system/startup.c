@@ -14,6 +14,7 @@
 #include "hw/core/cpu.h"
 #include "hw/core/machine.h"
 #include "hw/core/runstate.h"
+#include "hw/i386/smbios.h"
 #include "monitor/monitor.h"
 #include "process.h"
 #include "util/biglock.h"
@@ -237,6 +238,7 @@ static void configure_machine(MachineState *m)
         startup_fail(err);
     }
     m->defaults = !config.nodefaults;
+    smbios_set_uuid(config.uuid);
     if (config.kernel) {
         g_free(m->kernel);
         m->kernel = g_strdup(config.kernel);

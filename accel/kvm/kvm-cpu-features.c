@@ -47,7 +47,7 @@ static uint64_t word_offered(const struct kvm_cpuid2 *supported, X86FeatureWord 
     } else if (w == FEAT_6_EAX) {
         bits |= 1u << 2; /* the kernel's APIC timer never stops */
     } else if (w == FEAT_KVM_HINTS) {
-        bits |= 1; /* a promise of whoever asks for it: the processors have the host's to themselves */
+        bits |= 1; /* a promise of whoever asks for it: host processors of their own */
     }
     return bits;
 }

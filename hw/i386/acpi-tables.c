@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * RSDP, XSDT, FADT, FACS, DSDT, MADT, SSDT and MCFG, laid out one after the other in the BIOS area,
- * which the memory map reserves. The DSDT is compiled from ASL when the program is built.
+ * XSDT, FADT, FACS, DSDT, MADT, SSDT and MCFG, laid out one after the other where the memory map
+ * reserves room, and the RSDP in the BIOS area. The DSDT is compiled from ASL when the program is
+ * built.
  */
 #include "hw/i386/acpi-tables.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "acpi-ssdt.h"
@@ -12,8 +14,8 @@
 #include "hw/i386/acpi-dsdt-pc.h"
 #include "hw/i386/acpi-dsdt-q35.h"
 #include "hw/i386/boot.h"
+#include "util/report.h"
 
-#define TABLES_END         0x00100000
 #define RSDP_SIZE          36
 #define FACS_SIZE          64
 #define FADT_SIZE          276
@@ -109,7 +111,7 @@ static void table_end(GByteArray *t)
 }
 
 typedef struct AcpiPlacer {
-    uint64_t next;
+    uint64_t next, end;
 } AcpiPlacer;
 
 /* Takes the table over; returns its guest address. */
@@ -118,7 +120,10 @@ static uint64_t table_place(AcpiPlacer *p, GByteArray *t)
     uint64_t addr = (p->next + 63) & ~63ull;
     size_t len = t->len;
 
-    g_assert(addr + len <= TABLES_END);
+    if (addr + len > p->end) {
+        report_error("the ACPI tables need more memory than there is for them (-m)");
+        exit(1);
+    }
     p->next = addr + len;
     x86_boot_blob(addr, g_byte_array_free(t, FALSE), len);
     return addr;
@@ -302,8 +307,8 @@ static GByteArray *rsdp_build(uint64_t xsdt)
 
 void acpi_tables_build(MachineState *m, const AcpiPlatform *p)
 {
-    AcpiPlacer rsdp = { .next = ACPI_RSDP_ADDR };
-    AcpiPlacer rest = { .next = ACPI_RSDP_ADDR + RSDP_SIZE };
+    AcpiPlacer rsdp = { .next = ACPI_RSDP_ADDR, .end = ACPI_RSDP_ADDR + RSDP_SIZE };
+    AcpiPlacer rest = { .next = p->tables_base, .end = p->tables_end };
     uint64_t facs = table_place(&rest, facs_build());
     uint64_t dsdt = table_place(&rest, dsdt_build(p->q35));
     uint64_t listed[4];

@@ -10,6 +10,7 @@
 #include "hw/core/memory.h"
 #include "hw/i386/acpi-tables.h"
 #include "hw/i386/boot.h"
+#include "hw/i386/smbios.h"
 #include "pc.h"
 #include "pci-setup.h"
 
@@ -24,8 +25,11 @@
 #define MMIO_END       0xfec00000ull /* of the window for devices: the I/O APIC */
 #define KVM_PAGES      0xfeffc000ull /* to the end of 4 GiB: the accelerator's, and firmware's */
 #define MMIO64_SIZE    (32ull << 30)
+/* The end of RAM below 4 GiB is for ACPI tables, where there is RAM to spare. */
+#define TABLES_SIZE    (1ull << 20)
+#define TABLES_MIN_RAM (32ull << 20)
 
-#define MAP_MAX        8
+#define MAP_MAX        9
 
 typedef struct ConfigWrite {
     uint8_t devfn, reg, size;
@@ -108,6 +112,15 @@ static void boot_reset(void *opaque)
     x86_boot_place();
 }
 
+/* Where that part of RAM begins; its end: there is none. */
+static uint64_t tables_in_ram(void)
+{
+    uint64_t end = pc_ram_below_4g & ~0xfffull;
+
+    return pc_ram_below_4g < TABLES_MIN_RAM || pc_ram_below_4g != end ? pc_ram_below_4g
+                                                                     : end - TABLES_SIZE;
+}
+
 static unsigned memory_map(const MachineState *m, BootMemory *map)
 {
     uint64_t above = ram_above_4g(m);
@@ -120,7 +133,10 @@ static unsigned memory_map(const MachineState *m, BootMemory *map)
     map[n++] = (BootMemory){ TABLES_START, HIGH_RAM_START - TABLES_START, BOOT_MEMORY_RESERVED };
     if (pc_ram_below_4g > HIGH_RAM_START) {
         map[n++] =
-            (BootMemory){ HIGH_RAM_START, pc_ram_below_4g - HIGH_RAM_START, BOOT_MEMORY_RAM };
+            (BootMemory){ HIGH_RAM_START, tables_in_ram() - HIGH_RAM_START, BOOT_MEMORY_RAM };
+    }
+    if (tables_in_ram() < pc_ram_below_4g) {
+        map[n++] = (BootMemory){ tables_in_ram(), TABLES_SIZE, BOOT_MEMORY_ACPI };
     }
     if (is_q35) {
         map[n++] = (BootMemory){ ECAM_BASE, ECAM_SIZE, BOOT_MEMORY_RESERVED };
@@ -148,7 +164,14 @@ static void boot_ready(void *opaque)
         .mmio64_base = high.base,
         .mmio64_size = high.end - high.base,
         .panic_port = pvpanic_port(),
+        .tables_base = ACPI_LOW_TABLES,
+        .tables_end = ACPI_LOW_END,
     };
+
+    if (tables_in_ram() < pc_ram_below_4g) {
+        p.tables_base = tables_in_ram();
+        p.tables_end = p.tables_base + TABLES_SIZE;
+    }
 
     for (unsigned i = 0; i < SERIAL_PORTS_MAX; i++) {
         p.com_ports |= isa_serial_present(i) << i;
@@ -178,6 +201,9 @@ bool pc_boot_init(MachineState *m, Error **errp)
     is_q35 = bus_find_name("pcie.0") != NULL;
     n = memory_map(m, map);
     if (!x86_load_kernel(m, map, n, acpi ? ACPI_RSDP_ADDR : 0, errp)) {
+        return false;
+    }
+    if (!smbios_place(m, errp)) {
         return false;
     }
     machine_ready_register(boot_ready, m);

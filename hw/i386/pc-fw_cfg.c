@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "hw/core/cpu.h"
+#include "hw/i386/smbios.h"
 #include "pc.h"
 
 #define E820_RAM 1
@@ -22,6 +23,19 @@ static unsigned e820_fill(E820Entry *e, const MachineState *m)
                              GUINT64_TO_LE(m->ram_size - pc_ram_below_4g), GUINT32_TO_LE(E820_RAM)};
     }
     return n;
+}
+
+/* Firmware finds a place for the table, and puts its address into the entry point. */
+static bool fw_cfg_smbios(FwCfg *s, const MachineState *m, Error **errp)
+{
+    g_autoptr(GByteArray) t = smbios_build(m);
+    uint8_t uuid[16], anchor[31];
+
+    smbios_uuid(uuid);
+    fw_cfg_set_bytes(s, FW_CFG_UUID, uuid, sizeof(uuid));
+    smbios_entry_21(t, 0, anchor);
+    return fw_cfg_set_file(s, "etc/smbios/smbios-tables", t->data, t->len, errp) &&
+           fw_cfg_set_file(s, "etc/smbios/smbios-anchor", anchor, sizeof(anchor), errp);
 }
 
 bool pc_fw_cfg_init(MachineState *m, Error **errp)
@@ -54,5 +68,5 @@ bool pc_fw_cfg_init(MachineState *m, Error **errp)
     fw_cfg_set_file(s, "etc/boot-fail-wait", &reboot, sizeof(reboot), &error_abort);
     fw_cfg_set_file(s, "etc/e820", e820, n * sizeof(e820[0]), &error_abort);
     fw_cfg_set_file(s, "etc/system-states", states, sizeof(states), &error_abort);
-    return true;
+    return fw_cfg_smbios(s, m, errp);
 }

@@ -38,15 +38,17 @@ enum {
 #define C_AF       0x20
 #define C_UF       0x10
 #define D_VALID    0x80
+#define LOST_MAX   10000 /* ticks: a guest that never looks is not chased for ever */
 
 typedef struct RTCState {
     ISADevice parent_obj;
     uint8_t cmos[128];
     uint8_t index;
-    int64_t offset;   /* guest's time minus the host's, in s */
+    int64_t offset;   /* guest's time minus the clock's, in s */
     int64_t last_look; /* second of the guest's time at which flags were updated last */
     AioTimer *timer;  /* of whatever interrupt comes next */
-    int64_t period_start;
+    int64_t period_start, last_tick; /* ticks are counted from period_start */
+    int64_t lost; /* ticks that the guest has not seen */
     MmioRegion *ports;
     bool started; /* has seen its first reset */
 } RTCState;
@@ -54,11 +56,23 @@ typedef struct RTCState {
 static RTCState *the_rtc;
 static RtcBase base_kind;
 static int64_t base_date;
+static AioClock the_clock = AIO_CLOCK_HOST;
+static bool slew;
 
 void rtc_set_base(RtcBase base, int64_t date)
 {
     base_kind = base;
     base_date = date;
+}
+
+void rtc_set_clock(AioClock clock)
+{
+    the_clock = clock;
+}
+
+void rtc_set_slew(bool on)
+{
+    slew = on;
 }
 
 void rtc_set_cmos(unsigned index, uint8_t value)
@@ -76,23 +90,24 @@ static RTCState *rtc(void *opaque)
 
 static int64_t guest_seconds(RTCState *s)
 {
-    return aio_clock_ns(AIO_CLOCK_HOST) / 1000000000 + s->offset;
+    return aio_clock_ns(the_clock) / 1000000000 + s->offset;
 }
 
-/* How far the guest's clock is from the host's at start. */
+/* How far the guest's clock is from the one it goes by at start. */
 static int64_t base_offset(void)
 {
-    time_t now = aio_clock_ns(AIO_CLOCK_HOST) / 1000000000;
+    time_t host = aio_clock_ns(AIO_CLOCK_HOST) / 1000000000;
+    int64_t now = aio_clock_ns(the_clock) / 1000000000;
     struct tm tm;
 
     switch (base_kind) {
     case RTC_BASE_LOCALTIME:
-        localtime_r(&now, &tm);
-        return tm.tm_gmtoff;
+        localtime_r(&host, &tm);
+        return host + tm.tm_gmtoff - now;
     case RTC_BASE_DATE:
         return base_date - now;
     default:
-        return 0;
+        return host - now;
     }
 }
 
@@ -153,7 +168,7 @@ static void take_time(RTCState *s)
     };
     time_t t = timegm(&tm);
 
-    s->offset = (int64_t)t - aio_clock_ns(AIO_CLOCK_HOST) / 1000000000;
+    s->offset = (int64_t)t - aio_clock_ns(the_clock) / 1000000000;
     s->last_look = t;
 }
 
@@ -216,7 +231,7 @@ static void schedule(RTCState *s)
         next = s->period_start + ((now - s->period_start) / period + 1) * period;
     }
     if (s->cmos[REG_B] & (B_AIE | B_UIE)) {
-        int64_t frac = aio_clock_ns(AIO_CLOCK_HOST) % 1000000000;
+        int64_t frac = aio_clock_ns(the_clock) % 1000000000;
 
         next = MIN(next, now + 1000000000 - frac);
     }
@@ -227,13 +242,32 @@ static void schedule(RTCState *s)
     }
 }
 
+/* Ticks of the periodic interrupt since the last look; those that came while one was waiting are
+ * lost unless they are made up for. */
+static void periodic_tick(RTCState *s)
+{
+    int64_t period = period_ns(s), tick, came;
+
+    if (!period) {
+        return;
+    }
+    tick = (aio_clock_ns(AIO_CLOCK_VIRTUAL) - s->period_start) / period;
+    came = tick - s->last_tick;
+    if (came <= 0) {
+        return;
+    }
+    s->last_tick = tick;
+    if (slew) {
+        s->lost = MIN(s->lost + came - !(s->cmos[REG_C] & C_PF), LOST_MAX);
+    }
+    s->cmos[REG_C] |= C_PF;
+}
+
 static void timer_fired(void *opaque)
 {
     RTCState *s = opaque;
 
-    if (period_ns(s)) {
-        s->cmos[REG_C] |= C_PF;
-    }
+    periodic_tick(s);
     update_flags(s);
     update_irq(s);
     schedule(s);
@@ -262,6 +296,11 @@ static uint8_t cmos_read(RTCState *s)
         v = s->cmos[REG_C];
         s->cmos[REG_C] = 0;
         update_irq(s);
+        if ((v & C_PF) && s->lost > 0) {
+            s->lost--;
+            s->cmos[REG_C] = C_PF;
+            update_irq(s);
+        }
         return v;
     default:
         return s->cmos[s->index];
@@ -290,10 +329,15 @@ static void cmos_write(RTCState *s, uint8_t v)
     case REG_A:
         s->cmos[REG_A] = v & ~A_UPDATING;
         s->period_start = aio_clock_ns(AIO_CLOCK_VIRTUAL);
+        s->last_tick = s->lost = 0;
         schedule(s);
         break;
     case REG_B:
         show_time(s);
+        if (!(v & s->cmos[REG_B] & B_PIE)) {
+            s->period_start = aio_clock_ns(AIO_CLOCK_VIRTUAL);
+            s->last_tick = s->lost = 0;
+        }
         s->cmos[REG_B] = v & B_SET ? v & ~B_UIE : v;
         if (setting && !(v & B_SET)) {
             take_time(s);
@@ -411,6 +455,7 @@ static void rtc_reset(DeviceState *dev)
 
     s->cmos[REG_B] &= ~(B_PIE | B_AIE | B_UIE);
     s->cmos[REG_C] = 0;
+    s->lost = 0;
     s->index = 0;
     update_irq(s);
     schedule(s);

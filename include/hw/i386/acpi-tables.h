@@ -9,7 +9,12 @@
 /* Where the search for tables begins: the first thing in the BIOS area. */
 #define ACPI_RSDP_ADDR 0x000e0000
 
+/* What follows the RSDP, where RAM is too small to take a part of it away. */
+#define ACPI_LOW_TABLES 0x000e0040
+#define ACPI_LOW_END    0x000f0000
+
 typedef struct AcpiPlatform {
+    uint64_t tables_base, tables_end; /* room for all but the RSDP */
     bool q35;         /* which of the DSDTs */
     uint16_t pm_base; /* port of the PM1a event block; control at +4, timer at +8 */
     uint16_t gpe0_base;
@@ -21,8 +26,8 @@ typedef struct AcpiPlatform {
     uint16_t panic_port; /* of pvpanic; 0: none */
 } AcpiPlatform;
 
-/* Builds all tables; they are put into guest RAM below 1 MiB at each reset (see boot.h), the first
- * at ACPI_RSDP_ADDR. */
+/* Builds all tables; they are put into guest RAM at each reset (see boot.h), the first at
+ * ACPI_RSDP_ADDR. */
 void acpi_tables_build(MachineState *m, const AcpiPlatform *p);
 
 #endif

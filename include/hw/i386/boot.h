@@ -28,7 +28,7 @@ typedef struct X86BootState {
 extern X86BootState x86_boot;
 
 /* A piece of the guest's physical memory (e820 types). */
-enum { BOOT_MEMORY_RAM = 1, BOOT_MEMORY_RESERVED = 2 };
+enum { BOOT_MEMORY_RAM = 1, BOOT_MEMORY_RESERVED = 2, BOOT_MEMORY_ACPI = 3 };
 typedef struct BootMemory {
     uint64_t addr, size;
     uint32_t type;
