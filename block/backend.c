@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend.h"
+#include "qom/object.h"
 #include "util/biglock.h"
 
 static GPtrArray *backends;
@@ -68,6 +69,7 @@ void blk_unref(BlockBackend *blk)
     g_assert(!blk->dev_ops && !blk->parked);
     /* For the time of the drain it must not look as if it could be referenced again. */
     g_ptr_array_remove(blk_all(), blk);
+    blk_leave_group(blk);
     blk_remove(blk);
     slot_table_free(&blk->shards);
     pthread_mutex_destroy(&blk->park_lock);
@@ -251,6 +253,40 @@ bool blk_replace(BlockBackend *blk, const char *name, Error **errp)
         blk->dev_ops->resized(blk->dev_opaque);
     }
     return edge != NULL;
+}
+
+BlockBackend *blk_by_device_or_id(const char *device, const char *id, Error **errp)
+{
+    GPtrArray *all = blk_all();
+    BlockBackend *blk = device ? blk_by_id(device) : NULL;
+    g_autofree char *path = NULL;
+    Object *obj;
+
+    if (!device == !id) {
+        error_set(errp, "Need exactly one of 'device' and 'id'");
+        return NULL;
+    }
+    if (device && !blk) {
+        error_set_class(errp, ERROR_CLASS_DEVICE_NOT_FOUND, "Device '%s' not found", device);
+    }
+    if (device) {
+        return blk;
+    }
+    obj = object_resolve(id, NULL);
+    path = obj ? object_path(obj) : NULL;
+    if (!path) {
+        error_set_class(errp, ERROR_CLASS_DEVICE_NOT_FOUND, "Device '%s' not found", id);
+        return NULL;
+    }
+    for (guint i = 0; i < all->len; i++) {
+        g_autofree char *dev = blk_dev_path(g_ptr_array_index(all, i));
+
+        if (dev && strcmp(dev, path) == 0) {
+            return g_ptr_array_index(all, i);
+        }
+    }
+    error_set(errp, "Device does not have a block device backend");
+    return NULL;
 }
 
 char *blk_dev_path(BlockBackend *blk)

@@ -33,6 +33,7 @@ typedef struct BlkShard {
 struct BlockBackend {
     /* Read by the data path; changed only while the backend is drained. */
     BlockNode *root;
+    struct ThrottleMember *throttle; /* limits of the whole disk; NULL */
     SlotTable shards;     /* of BlkShard */
     unsigned quiesce;     /* drains in force: requests are parked; atomic */
     unsigned waiters;     /* the main thread waits for requests to end; atomic */
@@ -45,6 +46,8 @@ struct BlockBackend {
     pthread_mutex_t park_lock;
     BlockRequest *parked, **parked_tail;
 
+    unsigned hurry_depth; /* see blk_hurry_begin() */
+    GPtrArray *hurried;   /* of BlockNode, referenced: drivers that were told */
     unsigned drain_depth; /* as quiesce, but raised before the device is told */
     char *id;             /* of -drive; NULL */
     BlockChild *edge;     /* to root; NULL without one */
@@ -67,6 +70,9 @@ void blk_remove(BlockBackend *blk);
 BlockBackend *blk_by_id(const char *id);
 /* All backends, in order of creation. Borrowed. */
 GPtrArray *blk_all(void);
+/* The backend of a -drive (`device`) or of a device of the object tree (`id`: path or name), just
+ * one of which is given: DeviceNotFound, "Device does not have a block device backend". */
+BlockBackend *blk_by_device_or_id(const char *device, const char *id, Error **errp);
 /* Path of the device, or NULL; caller frees. */
 char *blk_dev_path(BlockBackend *blk);
 /* How messages call it: "block device 'x'". Caller frees. */
@@ -81,6 +87,11 @@ void blk_wait_idle(BlockBackend *blk);
 GPtrArray *block_drained_begin(BlockNode *node);
 void block_drained_end(GPtrArray *drained);
 void blk_drain_new(BlockBackend *blk); /* a backend made while everything is drained */
+
+/* ---- throttle-backend.c ---- */
+
+/* Ends the limits of the whole disk. Drains blk. */
+void blk_leave_group(BlockBackend *blk);
 
 /* ---- account.c ---- */
 

@@ -226,6 +226,14 @@ static bool check_options(JsonObject *flat, const char *prefix, const BlockDrive
             json_object_set_string_member(flat, key, plain);
         }
     }
+    if (drv->options && g_strv_contains(drv->options, "throttle-group")) {
+        g_autofree char *key = g_strconcat(prefix, "throttle-group", NULL);
+
+        if (!flat_get(flat, key)) {
+            error_set(errp, "Please specify a throttle group");
+            return false;
+        }
+    }
     if (!drv->is_format && drv->options && g_strv_contains(drv->options, "filename")) {
         g_autofree char *key = g_strconcat(prefix, "filename", NULL);
 

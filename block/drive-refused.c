@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Older names of -drive options, and the options that nothing here can honour. */
-#include <inttypes.h>
-
 #include "drive-options.h"
 
 static const struct {
@@ -43,48 +41,11 @@ bool drive_rename_aliases(Opts *opts, Error **errp)
     return true;
 }
 
-/* Mistakes in limits are told as such before the limits are refused. */
-static bool check_limits(Opts *opts, Error **errp)
-{
-    static const char *const kinds[] = { "bps", "iops" };
-    static const char *const suffixes[] = { "", "-max" };
-    const int64_t most = INT64_C(1000000000000000);
-
-    for (size_t i = 0; i < G_N_ELEMENTS(kinds) * G_N_ELEMENTS(suffixes); i++) {
-        static const char *const which[] = { "total", "read", "write" };
-        int64_t v[3] = { 0 };
-
-        for (int j = 0; j < 3; j++) {
-            g_autofree char *key = g_strdup_printf("throttling.%s-%s%s", kinds[i / 2], which[j],
-                                                   suffixes[i % 2]);
-            const char *value = opts_get(opts, key);
-
-            if (value && !parse_int64(value, &v[j])) {
-                error_set(errp, "Parameter '%s' expects a number", key);
-                return false;
-            }
-            if (v[j] < 0 || v[j] > most) {
-                error_set(errp, "bps/iops/max values must be within [0, %" PRIi64 "]", most);
-                return false;
-            }
-        }
-        if (v[0] && (v[1] || v[2])) {
-            error_set(errp, "bps/iops/max total values and read/write values cannot be used at "
-                            "the same time");
-            return false;
-        }
-    }
-    return true;
-}
-
 /* What a user may ask for and this program cannot do is refused, unless the value means nothing. */
 bool drive_refuse_unsupported(Opts *opts, Error **errp)
 {
     bool snapshot, cor;
 
-    if (!check_limits(opts, errp)) {
-        return false;
-    }
     if (!opts_take_bool(opts, "snapshot", false, &snapshot, errp) ||
         !opts_take_bool(opts, "copy-on-read", false, &cor, errp)) {
         return false;
@@ -93,26 +54,14 @@ bool drive_refuse_unsupported(Opts *opts, Error **errp)
         error_set(errp, "%s=on is not supported", snapshot ? "snapshot" : "copy-on-read");
         return false;
     }
-    for (guint i = 0; i < opts->list->len;) {
+    for (guint i = 0; i < opts->list->len; i++) {
         Opt *o = g_ptr_array_index(opts->list, i);
-        g_autofree char *key = g_strdup(o->key);
-        uint64_t n;
 
         if (g_str_has_prefix(o->key, "stats-intervals.")) {
             error_set(errp, "Option '%s' is not supported: there are no interval statistics",
                       o->key);
             return false;
         }
-        if (!g_str_has_prefix(o->key, "throttling.")) {
-            i++;
-            continue;
-        }
-        if (!parse_uint64(o->value, &n) || n != 0) {
-            error_set(errp, "Option '%s' is not supported: drives cannot be throttled", o->key);
-            return false;
-        }
-        g_free(opts_take(opts, key));
-        i = 0;
     }
     return true;
 }

@@ -19,22 +19,42 @@ static char *human_size(int64_t bytes)
     return g_strdup_printf("%0.3g %s", v, units[u]);
 }
 
-static void image_text(GString *s, const ImageInfo *i)
+static void image_text(GString *s, const ImageInfo *i, bool first)
 {
     g_autofree char *virtual = human_size(i->virtual_size);
     g_autofree char *actual = i->has_actual_size ? human_size(i->actual_size)
                                                  : g_strdup("unavailable");
 
     g_string_append_printf(s,
-                           "\nImages:\nimage: %s\nfile format: %s\nvirtual size: %s (%" PRIi64
+                           "%simage: %s\nfile format: %s\nvirtual size: %s (%" PRIi64
                            " bytes)\ndisk size: %s\n",
-                           i->filename, i->format, virtual, i->virtual_size, actual);
+                           first ? "\nImages:\n" : "", i->filename, i->format, virtual,
+                           i->virtual_size, actual);
     if (i->format_specific && i->format_specific->type == IMAGE_INFO_SPECIFIC_KIND_FILE &&
         i->format_specific->u.file.data->has_extent_size_hint) {
         g_string_append_printf(s,
                                "Format specific information:\n    extent size hint: %" PRIu64 "\n",
                                i->format_specific->u.file.data->extent_size_hint);
     }
+    if (i->backing_image) {
+        image_text(s, i->backing_image, false);
+    }
+}
+
+static void limits_text(GString *s, const BlockDeviceInfo *d)
+{
+    if (!d->bps && !d->bps_rd && !d->bps_wr && !d->iops && !d->iops_rd && !d->iops_wr) {
+        return;
+    }
+    g_string_append_printf(
+        s,
+        "    I/O throttling:   bps=%" PRIi64 " bps_rd=%" PRIi64 " bps_wr=%" PRIi64
+        " bps_max=%" PRIi64 " bps_rd_max=%" PRIi64 " bps_wr_max=%" PRIi64 " iops=%" PRIi64
+        " iops_rd=%" PRIi64 " iops_wr=%" PRIi64 " iops_max=%" PRIi64 " iops_rd_max=%" PRIi64
+        " iops_wr_max=%" PRIi64 " iops_size=%" PRIi64 " group=%s\n",
+        d->bps, d->bps_rd, d->bps_wr, d->bps_max, d->bps_rd_max, d->bps_wr_max, d->iops,
+        d->iops_rd, d->iops_wr, d->iops_max, d->iops_rd_max, d->iops_wr_max, d->iops_size,
+        d->group);
 }
 
 static void medium_text(GString *s, const BlockDeviceInfo *d)
@@ -53,14 +73,15 @@ static void cache_text(GString *s, const BlockDeviceInfo *d, bool verbose)
             s, "    Detect zeroes:    %s\n",
             qapi_enum_name(&qapi_enum_BlockdevDetectZeroesOptions, d->detect_zeroes));
     }
+    limits_text(s, d);
     if (verbose) {
-        image_text(s, d->image);
+        image_text(s, d->image, true);
     }
 }
 
 static void backend_text(GString *s, BlockBackend *blk, bool verbose)
 {
-    g_autoptr(BlockDeviceInfo) d = blk->root ? block_node_info(blk->root, blk) : NULL;
+    g_autoptr(BlockDeviceInfo) d = blk->root ? block_node_info(blk->root, blk, false) : NULL;
     g_autofree char *path = blk_dev_path(blk);
     bool iostatus = __atomic_load_n(&blk->iostatus_enabled, __ATOMIC_RELAXED);
 
@@ -94,7 +115,7 @@ static void backend_text(GString *s, BlockBackend *blk, bool verbose)
 
 static void node_text(GString *s, BlockNode *node, bool verbose)
 {
-    g_autoptr(BlockDeviceInfo) d = block_node_info(node, NULL);
+    g_autoptr(BlockDeviceInfo) d = block_node_info(node, NULL, false);
 
     g_string_append(s, d->node_name);
     medium_text(s, d);

@@ -4,6 +4,7 @@
 
 #include "backend.h"
 #include "query.h"
+#include "throttle-limits.h"
 #include "util/biglock.h"
 
 /* Whether the file under a format, or the node itself, is a file of the host. */
@@ -12,7 +13,13 @@ static bool has_dirty_flag(BlockNode *node)
     return node->drv->has_dirty_flag || (node->file && has_dirty_flag(node->file));
 }
 
-static ImageInfo *image_info(BlockNode *node)
+/* Length of the chain of nodes that show each other's data. */
+static int64_t backing_depth(BlockNode *node)
+{
+    return node->drv->is_filter ? 1 + backing_depth(node->file) : 0;
+}
+
+static ImageInfo *image_info(BlockNode *node, bool flat)
 {
     ImageInfo *info = g_new0(ImageInfo, 1);
     int64_t allocated = node->drv->allocated ? node->drv->allocated(node) : -1;
@@ -24,10 +31,13 @@ static ImageInfo *image_info(BlockNode *node)
     info->actual_size = allocated;
     info->has_dirty_flag = has_dirty_flag(node);
     info->format_specific = node->drv->info ? node->drv->info(node) : NULL;
+    if (node->drv->is_filter && !flat) {
+        info->backing_image = image_info(node->file, false);
+    }
     return info;
 }
 
-BlockDeviceInfo *block_node_info(BlockNode *node, BlockBackend *blk)
+BlockDeviceInfo *block_node_info(BlockNode *node, BlockBackend *blk, bool flat)
 {
     BlockDeviceInfo *info = g_new0(BlockDeviceInfo, 1);
 
@@ -37,7 +47,11 @@ BlockDeviceInfo *block_node_info(BlockNode *node, BlockBackend *blk)
     info->drv = g_strdup(node->drv->name);
     info->active = true;
     info->detect_zeroes = node->detect_zeroes;
-    info->image = image_info(node);
+    info->backing_file_depth = backing_depth(node);
+    info->image = image_info(node, flat);
+    if (blk) {
+        throttle_fill_info(info, blk);
+    }
     info->cache = g_new0(BlockdevCacheInfo, 1);
     info->cache->writeback = blk ? blk_write_cache(blk) : true;
     info->cache->direct = node->cache_direct;
@@ -59,7 +73,7 @@ static BlockInfo *backend_info(BlockBackend *blk)
     info->type = g_strdup("unknown");
     info->removable = !blk_has_dev(blk);
     if (blk->root) {
-        info->inserted = block_node_info(blk->root, blk);
+        info->inserted = block_node_info(blk->root, blk, false);
     }
     if (__atomic_load_n(&blk->iostatus_enabled, __ATOMIC_RELAXED)) {
         info->has_io_status = true;
@@ -89,10 +103,9 @@ GPtrArray *qmp_query_named_block_nodes(const q_query_named_block_nodes_args *arg
 {
     GPtrArray *list = g_ptr_array_new_with_free_func((GDestroyNotify)qapi_free_BlockDeviceInfo);
 
-    /* `flat` makes no difference: no driver has backing images. */
     ASSERT_BIG_LOCK();
     for (GList *l = block_nodes(); l; l = l->next) {
-        g_ptr_array_add(list, block_node_info(l->data, NULL));
+        g_ptr_array_add(list, block_node_info(l->data, NULL, args->has_flat && args->flat));
     }
     return list;
 }

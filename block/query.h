@@ -4,8 +4,9 @@
 
 #include "backend.h"
 
-/* What QMP and the human monitor both tell. Caller frees; blk may be NULL. */
-BlockDeviceInfo *block_node_info(BlockNode *node, BlockBackend *blk);
+/* What QMP and the human monitor both tell. Caller frees; blk may be NULL. With
+ * `flat` images that show through are left out. */
+BlockDeviceInfo *block_node_info(BlockNode *node, BlockBackend *blk, bool flat);
 BlockDeviceStats *block_backend_stats(BlockBackend *blk);
 /* Whether clients see this backend: it has a name or a device. */
 bool block_is_listed(BlockBackend *blk);

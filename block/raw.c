@@ -224,6 +224,7 @@ static void raw_submit_header(BlockNode *node, BlockRequest *req)
     w->req.offset = w->req.at_offset = req->at_offset + s->offset;
     w->req.bytes = req->bytes;
     w->req.iov = w->iov;
+    w->req.stream = req->stream;
     w->req.ctx = req->ctx;
     w->req.blk = req->blk;
     w->req.shard = req->shard;

@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "backend.h"
+#include "throttle.h"
 #include "util/biglock.h"
 
 static unsigned drain_all_count;
@@ -65,6 +66,11 @@ static void blk_start(BlockBackend *blk, BlockRequest *req)
         if ((req->op == BLK_OP_WRITE || req->op == BLK_OP_WRITE_ZEROES) &&
             !__atomic_load_n(&blk->write_cache, __ATOMIC_RELAXED)) {
             req->at_flags |= BLK_REQ_FUA;
+        }
+        /* Limits of a disk are about what its guest reads and writes. */
+        if (G_UNLIKELY(blk->throttle) && req->op != BLK_OP_DISCARD &&
+            !throttle_member_pass(blk->throttle, req)) {
+            return;
         }
     }
     block_node_submit(root, req);
@@ -153,15 +159,66 @@ void blk_wait_idle(BlockBackend *blk)
     __atomic_sub_fetch(&blk->waiters, 1, __ATOMIC_SEQ_CST);
 }
 
+static void hurry_nodes(BlockNode *node, GPtrArray *told)
+{
+    if (node->drv->hurry && !g_ptr_array_find(told, node, NULL)) {
+        g_ptr_array_add(told, block_node_ref(node));
+        node->drv->hurry(node, true);
+    }
+    for (guint i = 0; i < node->children->len; i++) {
+        BlockChild *c = g_ptr_array_index(node->children, i);
+
+        hurry_nodes(c->node, told);
+    }
+}
+
+void blk_hurry_begin(BlockBackend *blk)
+{
+    ASSERT_BIG_LOCK();
+    if (blk->hurry_depth++ > 0) {
+        return;
+    }
+    if (blk->throttle) {
+        throttle_member_release_all(blk->throttle, true);
+    }
+    /* Those that were told are told of the end, whatever becomes of the graph meanwhile. */
+    blk->hurried = g_ptr_array_new_with_free_func((GDestroyNotify)block_node_unref);
+    if (blk->root) {
+        hurry_nodes(blk->root, blk->hurried);
+    }
+}
+
+void blk_hurry_end(BlockBackend *blk)
+{
+    g_autoptr(GPtrArray) told = NULL;
+
+    ASSERT_BIG_LOCK();
+    g_assert(blk->hurry_depth > 0);
+    if (--blk->hurry_depth > 0) {
+        return;
+    }
+    if (blk->throttle) {
+        throttle_member_release_all(blk->throttle, false);
+    }
+    told = g_steal_pointer(&blk->hurried);
+    for (guint i = 0; told && i < told->len; i++) {
+        BlockNode *node = g_ptr_array_index(told, i);
+
+        node->drv->hurry(node, false);
+    }
+}
+
 static void dev_drained_begin(BlockBackend *blk)
 {
     if (blk->drain_depth++ == 0 && blk->dev_ops && blk->dev_ops->drained_begin) {
         blk->dev_ops->drained_begin(blk->dev_opaque);
     }
+    blk_hurry_begin(blk);
 }
 
 static void dev_drained_end(BlockBackend *blk)
 {
+    blk_hurry_end(blk);
     g_assert(blk->drain_depth > 0);
     if (--blk->drain_depth == 0 && blk->dev_ops && blk->dev_ops->drained_end) {
         blk->dev_ops->drained_end(blk->dev_opaque);
@@ -267,6 +324,7 @@ void blk_drain(BlockBackend *blk)
 void blk_drain_new(BlockBackend *blk)
 {
     blk->drain_depth = drain_all_count;
+    blk->hurry_depth = drain_all_count;
     blk->quiesce = drain_all_count;
 }
 

@@ -69,6 +69,7 @@ AioContext *aio_context_new(Error **errp)
     ctx->epoll_fd = -1;
     ctx->wake_fd = -1;
     ctx->pool_max = DEFAULT_POOL_MAX;
+    ctx->virtual_deadline = INT64_MAX;
     ctx->contexts_link.data = ctx;
     g_queue_init(&ctx->ready);
     g_queue_init(&ctx->poll_fds);
@@ -270,6 +271,22 @@ void aio_kick_virtual_clock_users(void)
         }
     }
     pthread_mutex_unlock(&contexts_lock);
+}
+
+int64_t aio_contexts_virtual_deadline(const AioContext *except)
+{
+    int64_t first = INT64_MAX;
+
+    pthread_mutex_lock(&contexts_lock);
+    for (GList *l = contexts.head; l; l = l->next) {
+        AioContext *ctx = l->data;
+
+        if (ctx != except) {
+            first = MIN(first, __atomic_load_n(&ctx->virtual_deadline, __ATOMIC_SEQ_CST));
+        }
+    }
+    pthread_mutex_unlock(&contexts_lock);
+    return first;
 }
 
 void *aio_service_peek(AioContext *ctx, const AioServiceOps *key)

@@ -109,6 +109,7 @@ struct AioContext {
     int pool_min;
     int pool_max;
     int uses_virtual_clock;
+    int64_t virtual_deadline; /* of its earliest virtual timer, INT64_MAX: none */
 
     /* ---- the context's thread only ---- */
     AioBh *bh_head; /* oldest first */
@@ -123,6 +124,7 @@ struct AioContext {
 
     AioTimerHeap timers[AIO_N_CLOCKS];
     uint64_t timer_seq;
+    bool running_virtual; /* a virtual timer's callback is on the stack */
 
     uint64_t turn;         /* counts calls of aio_poll() */
     int64_t wait_start_ns; /* when the latest wait began */
@@ -143,6 +145,9 @@ struct AioContext {
 void aio_wake(AioContext *ctx);
 /* Kicks every context that has a timer on the virtual clock. Runs in: any thread. */
 void aio_kick_virtual_clock_users(void);
+/* The earliest virtual deadline of all contexts except one; INT64_MAX: none.
+ * Runs in: any thread. */
+int64_t aio_contexts_virtual_deadline(const AioContext *except);
 
 /* ---- aio-bh.c ---- */
 

@@ -25,7 +25,8 @@ struct AioTimer {
 static struct {
     unsigned seq;
     int running;
-    int manual;
+    int manual; /* atomic */
+    int held;   /* atomic */
     int64_t offset_ns;
 } virtual_clock;
 
@@ -168,6 +169,17 @@ static void assert_timer_context(const AioTimer *t)
              __atomic_load_n(&t->ctx->ops, __ATOMIC_ACQUIRE) == NULL);
 }
 
+/* Not while callbacks run: what they set belongs to the instant that is being dealt with. */
+static void publish_virtual(AioContext *ctx)
+{
+    AioTimer *first = heap_first(&ctx->timers[AIO_CLOCK_VIRTUAL]);
+
+    if (!ctx->running_virtual) {
+        __atomic_store_n(&ctx->virtual_deadline, first ? first->expire_ns : INT64_MAX,
+                         __ATOMIC_SEQ_CST);
+    }
+}
+
 AioTimer *aio_timer_new(AioContext *ctx, AioClock clock, AioCallback *cb, void *opaque)
 {
     AioTimer *t = g_new0(AioTimer, 1);
@@ -195,6 +207,9 @@ void aio_timer_set(AioTimer *t, int64_t expire_ns)
     t->expire_ns = MAX(expire_ns, 0);
     t->seq = ctx->timer_seq++;
     heap_insert(timer_heap(t), t);
+    if (t->clock == AIO_CLOCK_VIRTUAL) {
+        publish_virtual(ctx);
+    }
     if (!aio_in_context(ctx)) {
         aio_kick(ctx); /* it may be sleeping for longer */
     }
@@ -205,6 +220,9 @@ void aio_timer_cancel(AioTimer *t)
     assert_timer_context(t);
     if (t->pending) {
         heap_remove(timer_heap(t), t);
+        if (t->clock == AIO_CLOCK_VIRTUAL) {
+            publish_virtual(t->ctx);
+        }
     }
 }
 
@@ -270,12 +288,30 @@ static bool run_heap(AioContext *ctx, AioTimerHeap *heap, AioClock clock)
     return progress;
 }
 
+static bool run_virtual(AioContext *ctx)
+{
+    bool nested = ctx->running_virtual, progress;
+
+    ctx->running_virtual = true;
+    progress = run_heap(ctx, &ctx->timers[AIO_CLOCK_VIRTUAL], AIO_CLOCK_VIRTUAL);
+    ctx->running_virtual = nested;
+    if (progress) {
+        publish_virtual(ctx);
+        if (aio_virtual_clock_is_manual() && ctx != aio_context_main()) {
+            /* Who moves the clock waits for this. */
+            aio_kick(aio_context_main());
+        }
+    }
+    return progress;
+}
+
 bool aio_timers_run(AioContext *ctx)
 {
     bool progress = false;
 
     for (unsigned clock = 0; clock < AIO_N_CLOCKS; clock++) {
-        progress |= run_heap(ctx, &ctx->timers[clock], clock);
+        progress |= clock == AIO_CLOCK_VIRTUAL ? run_virtual(ctx)
+                                               : run_heap(ctx, &ctx->timers[clock], clock);
     }
     return progress;
 }
@@ -291,6 +327,7 @@ void aio_timers_free(AioContext *ctx)
         g_clear_pointer(&heap->v, g_free);
         heap->n = heap->cap = 0;
     }
+    publish_virtual(ctx);
 }
 
 /* ---- the virtual clock ---- */
@@ -298,7 +335,7 @@ void aio_timers_free(AioContext *ctx)
 void aio_virtual_clock_start(void)
 {
     g_assert(aio_in_main_thread());
-    if (!virtual_clock.manual && !virtual_clock.running) {
+    if (!aio_virtual_clock_is_manual() && !virtual_clock.running) {
         virtual_clock_write(true, virtual_clock.offset_ns - host_ns(CLOCK_MONOTONIC));
         aio_kick_virtual_clock_users();
     }
@@ -307,7 +344,7 @@ void aio_virtual_clock_start(void)
 void aio_virtual_clock_stop(void)
 {
     g_assert(aio_in_main_thread());
-    if (!virtual_clock.manual && virtual_clock.running) {
+    if (!aio_virtual_clock_is_manual() && virtual_clock.running) {
         virtual_clock_write(false, virtual_clock.offset_ns + host_ns(CLOCK_MONOTONIC));
         aio_kick_virtual_clock_users();
     }
@@ -317,24 +354,64 @@ void aio_virtual_clock_set_manual(void)
 {
     g_assert(aio_in_main_thread());
     aio_virtual_clock_stop();
-    virtual_clock.manual = true;
+    __atomic_store_n(&virtual_clock.manual, 1, __ATOMIC_RELEASE);
+}
+
+bool aio_virtual_clock_is_manual(void)
+{
+    return __atomic_load_n(&virtual_clock.manual, __ATOMIC_ACQUIRE);
+}
+
+void aio_virtual_clock_hold(void)
+{
+    __atomic_add_fetch(&virtual_clock.held, 1, __ATOMIC_SEQ_CST);
+}
+
+void aio_virtual_clock_release(void)
+{
+    if (__atomic_sub_fetch(&virtual_clock.held, 1, __ATOMIC_SEQ_CST) == 0 &&
+        aio_virtual_clock_is_manual()) {
+        aio_kick(aio_context_main());
+    }
+}
+
+/* What belongs to the present instant is over in all threads. */
+static void settle(int64_t now)
+{
+    AIO_WAIT_WHILE(__atomic_load_n(&virtual_clock.held, __ATOMIC_SEQ_CST) > 0 ||
+                   aio_contexts_virtual_deadline(aio_context_main()) <= now);
+}
+
+/* The main context's own is asked for directly: a callback of it may be what moves the clock. */
+static int64_t earliest_virtual(void)
+{
+    AioTimer *first = heap_first(&aio_context_main()->timers[AIO_CLOCK_VIRTUAL]);
+    int64_t others = aio_contexts_virtual_deadline(aio_context_main());
+
+    return first ? MIN(first->expire_ns, others) : others;
 }
 
 bool aio_virtual_clock_set(int64_t ns)
 {
     AioContext *ctx = aio_context_main();
-    AioTimerHeap *heap = &ctx->timers[AIO_CLOCK_VIRTUAL];
-    AioTimer *t;
 
     g_assert(aio_in_main_thread());
-    g_assert(virtual_clock.manual);
+    g_assert(aio_virtual_clock_is_manual());
     if (ns < virtual_clock.offset_ns) {
         return false;
     }
-    while ((t = heap_first(heap)) && t->expire_ns <= ns) {
+    settle(virtual_clock.offset_ns);
+    for (;;) {
+        int64_t first = earliest_virtual();
+
+        if (first > ns) {
+            break;
+        }
         /* A callback may itself have moved the clock, which never goes back. */
-        virtual_clock_write(false, MAX(t->expire_ns, virtual_clock.offset_ns));
-        run_heap(ctx, heap, AIO_CLOCK_VIRTUAL);
+        virtual_clock_write(false, MAX(first, virtual_clock.offset_ns));
+        aio_kick_virtual_clock_users();
+        run_virtual(ctx);
+        settle(virtual_clock.offset_ns);
     }
     virtual_clock_write(false, MAX(ns, virtual_clock.offset_ns));
     aio_kick_virtual_clock_users();
@@ -343,8 +420,8 @@ bool aio_virtual_clock_set(int64_t ns)
 
 int64_t aio_virtual_clock_deadline(void)
 {
-    AioTimer *t = heap_first(&aio_context_main()->timers[AIO_CLOCK_VIRTUAL]);
+    int64_t first = earliest_virtual();
 
     g_assert(aio_in_main_thread());
-    return t ? t->expire_ns : -1;
+    return first == INT64_MAX ? -1 : first;
 }

@@ -110,6 +110,15 @@ static void virtio_blk_drained_end(void *opaque)
     virtio_resume(opaque);
 }
 
+static void virtio_blk_hurry(VirtIODevice *vdev, bool on)
+{
+    if (on) {
+        blk_hurry_begin(VIRTIO_BLK(vdev)->blk);
+    } else {
+        blk_hurry_end(VIRTIO_BLK(vdev)->blk);
+    }
+}
+
 static char *virtio_blk_dev_path(void *opaque)
 {
     return object_path(opaque);
@@ -260,6 +269,7 @@ static void virtio_blk_class_init(ObjectClass *klass, const void *data)
     vc->queue_context = virtio_blk_queue_context;
     vc->handle_queue = virtio_blk_handle_queue;
     vc->queue_started = virtio_blk_restart_queue;
+    vc->hurry = virtio_blk_hurry;
     vc->queue_reset = virtio_blk_queue_reset;
 }
 

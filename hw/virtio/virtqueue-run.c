@@ -228,6 +228,8 @@ void virtqueue_give(VirtQueue *vq)
 
 void virtio_take_queues(VirtIODevice *vdev, VirtQueue *only, bool detach_only, bool final_look)
 {
+    VirtIODeviceClass *klass = VIRTIO_DEVICE_CLASS(vdev);
+    bool hurry = !detach_only && klass->hurry;
     QueueBarrier barrier = {0};
     g_autofree QueueTake *takes = g_new(QueueTake, vdev->num_queues);
     unsigned n = 0;
@@ -255,8 +257,14 @@ void virtio_take_queues(VirtIODevice *vdev, VirtQueue *only, bool detach_only, b
             aio_call(owner, queue_take, &takes[i]);
         }
     }
+    if (hurry) {
+        klass->hurry(vdev, true);
+    }
     /* While this waits a client may ask for other owners. */
     AIO_WAIT_WHILE(__atomic_load_n(&barrier.pending, __ATOMIC_ACQUIRE) != 0 || vdev->moving > 0);
+    if (hurry) {
+        klass->hurry(vdev, false);
+    }
 }
 
 void virtqueue_run_in_place(VirtQueue *vq)

@@ -52,6 +52,8 @@ struct BlockRequest {
     int64_t bytes;
     const struct iovec *iov; /* READ, WRITE */
     int niov;
+    /* Whose request it is, such as a queue: those that wait for a limit take turns. May be NULL. */
+    const void *stream;
     /* ret is 0 or a negative errno. Runs in: the context that submitted. */
     void (*done)(BlockRequest *req, int ret);
 
@@ -77,6 +79,7 @@ struct BlockRequest {
         AioWork work;
         int64_t deadline_ns;
         struct RangeLock *range;
+        struct ThrottleMember *throttle; /* while it waits for a limit */
         BlockRequest *range_next;
         uint64_t engine[8]; /* a struct iocb */
     } u;
@@ -157,6 +160,10 @@ void blk_dec_in_flight(BlockBackend *blk);
  * Nests. Runs in: main thread. */
 void blk_drain_begin(BlockBackend *blk);
 void blk_drain_end(BlockBackend *blk);
+/* From begin to end no request of this backend waits for a limit; those that do go on at once. For
+ * devices that wait for their requests. Drains do it by themselves. Nests. Runs in: main thread. */
+void blk_hurry_begin(BlockBackend *blk);
+void blk_hurry_end(BlockBackend *blk);
 /* Stops the device for a moment and waits until all that it submitted, or still submits because it
  * had begun to (blk_inc_in_flight), has completed. Nothing is parked. Runs in: main thread. */
 void blk_drain(BlockBackend *blk);

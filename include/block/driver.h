@@ -38,7 +38,7 @@ typedef struct BlockDriver {
     const char *name;    /* "raw" */
     const char *protocol; /* prefix of -drive file= ("null-co"); NULL: none */
     bool is_format;      /* sits on a "file" child */
-    bool is_filter;
+    bool is_filter;      /* shows the data of its "file" child as they are */
     size_t instance_size;
     /* For -drive: its options beside the generic ones, and those of them that take a size suffix.
      * NULL-terminated. */
@@ -67,6 +67,9 @@ typedef struct BlockDriver {
     ImageInfoSpecific *(*info)(BlockNode *node);
     /* Where the node begins in its "file" child, bytes. NULL: 0. */
     int64_t (*child_offset)(BlockNode *node);
+    /* While on (nests) no request may be kept waiting for the sake of a limit. Runs in: main
+     * thread. NULL: never does. */
+    void (*hurry)(BlockNode *node, bool on);
     bool has_dirty_flag; /* image info says "dirty-flag": false */
     void (*probe_blocksizes)(BlockNode *node, uint32_t *logical, uint32_t *physical);
     bool (*can_discard)(BlockNode *node);

@@ -148,11 +148,17 @@ void aio_virtual_clock_start(void);
 void aio_virtual_clock_stop(void);
 /* Takes the clock away from real time: from now on only aio_virtual_clock_set() moves it. */
 void aio_virtual_clock_set_manual(void);
-/* Moves the manual clock forward to `ns`, firing timers of the main context on the way in order.
- * Returns false if ns lies in the past. */
+bool aio_virtual_clock_is_manual(void); /* any thread */
+/* Moves the manual clock forward to `ns`, firing timers on the way in order: the clock stands at a
+ * timer's time until the timer's context, whichever it is, has run it. Polls the main context while
+ * it waits for others. Returns false if ns lies in the past. */
 bool aio_virtual_clock_set(int64_t ns);
-/* Deadline of the earliest virtual timer of the main context, or -1. */
+/* Deadline of the earliest virtual timer of all contexts, or -1. */
 int64_t aio_virtual_clock_deadline(void);
+/* Between the two a manual clock stands still: something that belongs to this instant is on its
+ * way to another thread. Runs in: any thread. */
+void aio_virtual_clock_hold(void);
+void aio_virtual_clock_release(void);
 
 /* ---- plugging: collecting what can be done once for a whole batch ---- */
 

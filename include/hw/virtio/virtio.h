@@ -128,6 +128,9 @@ typedef struct VirtIODeviceClass {
     /* The device was started, or the VM resumed, and the queue begins to be served: requests that
      * waited for that go on. Optional. Runs in: the queue's context. */
     void (*queue_started)(VirtIODevice *vdev, VirtQueue *vq);
+    /* While on (nests) no request may be kept waiting for the sake of a limit: somebody waits for
+     * requests to end. Optional. */
+    void (*hurry)(VirtIODevice *vdev, bool on);
     /* The queue was reset by the driver: forget its requests, none of which is busy. */
     void (*queue_reset)(VirtIODevice *vdev, VirtQueue *vq);
 } VirtIODeviceClass;
