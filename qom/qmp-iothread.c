@@ -10,6 +10,13 @@ static int64_t number_of(Object *obj, const char *name)
     return json_node_get_int(value);
 }
 
+static GSList *listers;
+
+void iothread_add_lister(IOThreadLister *fn)
+{
+    listers = g_slist_append(listers, (void *)fn);
+}
+
 static void add_iothread(Object *obj, void *opaque)
 {
     if (!object_is(obj, "iothread")) {
@@ -24,6 +31,10 @@ static void add_iothread(Object *obj, void *opaque)
     info->poll_grow = number_of(obj, "poll-grow");
     info->poll_shrink = number_of(obj, "poll-shrink");
     info->aio_max_batch = number_of(obj, "aio-max-batch");
+    info->serves = g_ptr_array_new();
+    for (GSList *l = listers; l; l = l->next) {
+        ((IOThreadLister *)l->data)(t, info->serves);
+    }
     g_ptr_array_add(opaque, info);
 }
 

@@ -14,6 +14,10 @@ IOThread *iothread_find(const char *id_or_path);
 IOThread *iothread_acquire(IOThread *t);
 void iothread_release(IOThread *t);
 AioContext *iothread_context(IOThread *t);
+/* For query-iothreads: adds what the thread serves, IOThreadServes (qapi-iothread), to the array.
+ * Registered by a constructor. */
+typedef void IOThreadLister(IOThread *t, GPtrArray *serves);
+void iothread_add_lister(IOThreadLister *fn);
 /* Its id, as in /objects. */
 const char *iothread_id(IOThread *t);
 /* The host's thread id. */

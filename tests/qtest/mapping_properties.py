@@ -87,9 +87,27 @@ class MappingProperties(QtestCase):
         self.assertEqual(sorted(t['id'] for t in threads), ['t0', 't1', 't2'])
         for t in threads:
             self.assertEqual(sorted(t), ['aio-max-batch', 'id', 'poll-grow', 'poll-max-ns',
-                                         'poll-shrink', 'thread-id'])
+                                         'poll-shrink'] + ['serves'] * vm.spindle + ['thread-id'])
             self.assertEqual(t['poll-max-ns'], 32768)
         self.assertEqual(len({t['thread-id'] for t in threads}), 3)
+
+    @reference_fails('it does not tell what its threads serve')
+    def test_query_iothreads_tells_what_they_serve(self):
+        vm = self.start()
+
+        def serves(t):
+            info = [i for i in vm.qmp('query-iothreads') if i['id'] == t]
+            return {s['path'][len('/machine/peripheral/'):]: s['queues']
+                    for s in info[0]['serves']}
+        self.assertEqual(serves('t0'), {'v0/virtio-backend': [1, 3], 'v1/virtio-backend': [1, 2],
+                                        'v2/virtio-backend': [0]})
+        self.assertEqual(serves('t1'), {'v0/virtio-backend': [0, 2, 4]})
+        self.assertEqual(serves('t2'), {'v1/virtio-backend': [0, 3]})
+        vm.qmp('qom-set', path='/machine/peripheral/v1', property=M,
+               value=[{'iothread': 't1'}])
+        self.assertEqual(serves('t2'), {})
+        self.assertEqual(serves('t1'), {'v0/virtio-backend': [0, 2, 4],
+                                        'v1/virtio-backend': [0, 1, 2, 3]})
 
 
 if __name__ == '__main__':
