@@ -158,7 +158,11 @@ static void vcpu_exit(KvmVcpu *v)
     case KVM_EXIT_IRQ_WINDOW_OPEN:
         return;
     case KVM_EXIT_SHUTDOWN:
-        /* A triple fault resets a PC. */
+        /* A triple fault resets a PC. KVM has put the processor at its reset vector already, where
+         * there may be nothing to run: it stands before the request can be taken. */
+        pthread_mutex_lock(&vcpu_lock);
+        vcpu_set_stop(v);
+        pthread_mutex_unlock(&vcpu_lock);
         request_reset(SHUTDOWN_CAUSE_GUEST_RESET);
         break;
     case KVM_EXIT_SYSTEM_EVENT:
