@@ -5,12 +5,13 @@ BUILD ?= build
 TESTFLAGS ?=
 export BUILD
 
-.PHONY: help build run check check-asan check-tsan bench bench-quick install install-deps clean
+.PHONY: help build run check check-guests check-asan check-tsan bench bench-quick install install-deps clean
 
 help:
 	@echo 'make build        configure if needed, and build into $(BUILD)/'
 	@echo 'make run          boot a guest with a 4-queue disk on 2 IOThreads, show who served what'
-	@echo 'make check        all tests: layers, style, unit, qtest'
+	@echo 'make check        all tests: layers, style, unit, qtest, Linux guests'
+	@echo 'make check-guests only the tests with Linux guests (tests/functional)'
 	@echo 'make check-asan   unit and qtest tests under AddressSanitizer and UBSan'
 	@echo 'make check-tsan   unit and qtest tests under ThreadSanitizer'
 	@echo 'make bench        a bare guest on KVM, beside the reference if installed: all cases, a chart'
@@ -34,11 +35,15 @@ run: install-deps build
 	@python3 tests/bench/demo.py --binary $(BUILD)/qemu-system-x86_64 --directory $(BUILD)/run
 
 check: install-deps $(BUILD)/build.ninja
-	@scripts/install-deps --optional libvirt
+	@scripts/install-deps --optional libvirt rig reference
 	@ninja -C $(BUILD)
 	@scripts/check-layers
 	@scripts/check-style
 	@scripts/run-tests $(BUILD) $(TESTFLAGS)
+
+check-guests: install-deps build
+	@scripts/install-deps --optional libvirt rig reference
+	@scripts/run-tests $(BUILD) --suite functional $(TESTFLAGS)
 
 build-asan/build.ninja:
 	./configure --enable-asan --build-dir=build-asan

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Linux boots on both machines with one, two and four processors; its queues and their interrupts are
+where they belong; what fio wrote and verified is what the images hold after power-off."""
+import json
+import re
+
+from rig.case import GuestCase, main
+
+SIZE = 32 << 20
+ROUND_ROBIN = [{'iothread': 't0'}, {'iothread': 't1'}]
+EXPLICIT = [{'iothread': 't0', 'vqs': [0, 3]}, {'iothread': 't1', 'vqs': [1, 2]}]
+MORE_THREADS = [{'iothread': 't0'}, {'iothread': 't1'}, {'iothread': 't2'}]
+
+
+def verify(name, cpus, only=False):
+    """fio's arguments: one job on each processor writes its own part of the disk in random order and
+    checks what it wrote; with `only`, checks what an earlier run wrote."""
+    return ['--name=verify', '--filename=' + name, '--direct=%d' % (not only), '--rw=randwrite',
+            '--bs=4k', '--size=2m', '--offset_increment=4m', '--numjobs=%d' % cpus,
+            '--iodepth=16', '--ioengine=' + ('psync' if only else 'libaio'), '--verify=crc32c',
+            '--verify_fatal=1', '--group_reporting', '--allow_file_create=0', '--thread=1',
+            '--verify_only=1' if only else '--do_verify=1'] + \
+        ([] if only else ['--cpus_allowed=0-%d' % (cpus - 1), '--cpus_allowed_policy=split'])
+
+
+class LinuxBoot(GuestCase):
+    def disk(self, number, aio, queues, mapping):
+        direct = aio == 'native'
+        path = self.direct_image('disk%d' % number, SIZE) if direct else \
+            self.image('disk%d' % number, SIZE)
+        device = {'driver': 'virtio-blk-pci', 'drive': 'd%d' % number, 'num-queues': queues,
+                  'serial': 'disk%d' % number}
+        if mapping:
+            device['iothread-vq-mapping'] = mapping
+        return path, ['-blockdev', json.dumps({
+            'driver': 'raw', 'node-name': 'd%d' % number,
+            'file': {'driver': 'file', 'filename': path, 'aio': aio,
+                     'cache': {'direct': direct}}}), '-device', json.dumps(device)]
+
+    def interrupts(self, guest, disk):
+        """{queue: [count on each processor]}"""
+        said = guest.run('echo device $(basename $(readlink /sys/block/%s/device));'
+                         ' cat /proc/interrupts' % disk)
+        device = re.search('device (virtio[0-9]+)', said).group(1)
+        return {int(m.group(2)): [int(n) for n in m.group(1).split()]
+                for m in re.finditer(r'^ *\d+:((?: +\d+)+) .*%s-req\.(\d+)$' % device, said, re.M)}
+
+    def check_queues(self, guest, disk, queues):
+        """Each queue has its own processors, and only they get its interrupts."""
+        said = guest.run('for q in /sys/block/%s/mq/*; do echo ${q##*/}: $(cat $q/cpu_list); done'
+                         % disk)
+        cpus = {int(line.split(':')[0]): [int(c) for c in line.split(':')[1].split(',')]
+                for line in said.split('\n')}
+        self.assertEqual(sorted(cpus), list(range(min(queues, guest.cpus))))
+        self.assertEqual(sorted(sum(cpus.values(), [])), list(range(guest.cpus)))
+        before = self.interrupts(guest, disk)
+        self.assertEqual(sorted(before), sorted(cpus))
+        for cpu in range(guest.cpus):
+            guest.run('i=0; while [ $i -lt 5 ]; do taskset -c %d dd if=/dev/%s of=/dev/null bs=4k'
+                      ' count=1 skip=$((i * 7)) iflag=direct 2>/dev/null; i=$((i + 1)); done'
+                      % (cpu, disk))
+        after = self.interrupts(guest, disk)
+        for queue, own in cpus.items():
+            risen = [b - a for a, b in zip(before[queue], after[queue])]
+            self.assertGreaterEqual(sum(risen), 5 * len(own), 'queue %d: %r' % (queue, risen))
+            self.assertTrue(all(n == 0 or cpu in own for cpu, n in enumerate(risen)),
+                            'queue %d belongs to %r, interrupts: %r' % (queue, own, risen))
+
+    def boot(self, machine, cpus, first, second):
+        paths, args = [], []
+        for number, (aio, queues, mapping) in enumerate((first, second)):
+            path, more = self.disk(number, aio, queues, mapping)
+            paths.append(path)
+            args += more
+        guest = self.guest('-object', 'iothread,id=t0', '-object', 'iothread,id=t1',
+                           '-object', 'iothread,id=t2', *args, machine=machine, smp=cpus)
+        self.assertEqual(guest.cpus, cpus)
+        names = guest.disks()
+        self.assertEqual(sorted(names), ['disk0', 'disk1'])
+        for number, (_, queues, _) in enumerate((first, second)):
+            self.check_queues(guest, names['disk%d' % number], queues)
+        for name in names.values():
+            guest.start(name, 'fio ' + ' '.join(verify('/dev/' + name, cpus)))
+        for name in names.values():
+            guest.finish(name)
+        sums = [guest.run('dd if=/dev/%s bs=1M iflag=direct 2>/dev/null | sha256sum'
+                          % names['disk%d' % number]).split()[0] for number in (0, 1)]
+        self.assertEqual(guest.run('dmesg | grep -iE "i/o error|blk_update_request|hung|call trace"'
+                                   ' || true'), '')
+        guest.poweroff()
+        for path, expected in zip(paths, sums):
+            self.assertEqual(self.sha256(path), expected, path)
+            self.host_fio(*verify(path, cpus, only=True))
+            with open(path, 'rb') as f:
+                f.seek(2 << 20)
+                self.assertEqual(f.read(2 << 20), bytes(2 << 20), 'between the jobs')
+
+    def test_q35_one_processor(self):
+        self.boot('q35', 1, ('io_uring', 4, ROUND_ROBIN), ('threads', 1, None))
+
+    def test_q35_two_processors(self):
+        self.boot('q35', 2, ('native', 4, EXPLICIT), ('threads', 2, MORE_THREADS))
+
+    def test_q35_four_processors(self):
+        self.boot('q35', 4, ('io_uring', 4, EXPLICIT), ('native', 4, ROUND_ROBIN))
+
+    def test_pc_one_processor(self):
+        self.boot('pc', 1, ('native', 4, None), ('threads', 4, EXPLICIT))
+
+    def test_pc_two_processors(self):
+        self.boot('pc', 2, ('io_uring', 2, MORE_THREADS), ('native', 2, MORE_THREADS))
+
+    def test_pc_four_processors(self):
+        self.boot('pc', 4, ('threads', 4, ROUND_ROBIN), ('io_uring', 4, None))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The base class of the functional tests, and their main()."""
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from lib import runner
+from lib.process import popen, _running
+
+from . import Unavailable, nested, place
+from .guest import Guest
+
+
+def takes_direct(directory):
+    """Whether a directory's file system takes O_DIRECT."""
+    if not os.path.isdir(directory):
+        return False
+    try:
+        with tempfile.NamedTemporaryFile(dir=directory) as f:
+            os.close(os.open(f.name, os.O_RDWR | os.O_DIRECT))
+        return True
+    except OSError:
+        return False
+
+
+class GuestCase(runner.QtestCase):
+    """A test case with guests that end with it."""
+
+    def guest(self, *args, **kwargs):
+        guest = Guest(*args, **kwargs)
+        self._vms.append(guest)
+        self.addCleanup(guest.end)
+        return guest
+
+    def direct_image(self, name, size):
+        """A sparse file on a file system that takes O_DIRECT."""
+        for directory in ('/images', self.tmp, '/var/tmp', os.getcwd()):
+            if takes_direct(directory):
+                path = os.path.join(tempfile.mkdtemp(prefix='spindle-image.', dir=directory), name)
+                self.addCleanup(os.rmdir, os.path.dirname(path))
+                self.addCleanup(os.unlink, path)
+                with open(path, 'wb') as f:
+                    f.truncate(size)
+                return path
+        self.fail('no file system that takes O_DIRECT')
+
+    def sha256(self, path):
+        digest = hashlib.sha256()
+        with open(path, 'rb') as f:
+            for part in iter(lambda: f.read(1 << 20), b''):
+                digest.update(part)
+        return digest.hexdigest()
+
+    def host_fio(self, *args):
+        """Runs fio outside of the guest; it must succeed."""
+        p = popen(['fio', *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                  stderr=subprocess.STDOUT, text=True, cwd=self.tmp)
+        said, _ = p.communicate(timeout=600)
+        _running.discard(p)
+        self.assertEqual(p.returncode, 0, said)
+
+
+def tests_of_main():
+    loader = unittest.TestLoader()
+    return list(runner._flatten(loader.loadTestsFromModule(sys.modules['__main__'])))
+
+
+def main(limit=900):
+    """Runs the tests of the main module here or in the rig, or skips them, saying why."""
+    # Whoever ends the test early wants its directories gone, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        where = place.choose()
+        if where == 'rig':
+            sys.exit(nested.run_test(sys.argv[0], sys.argv[1:], limit))
+        place.guest_files()
+    except Unavailable as e:
+        tests = tests_of_main()
+        print('TAP version 13\n1..%d' % len(tests))
+        for number, test in enumerate(tests, 1):
+            print('ok %d - %s # SKIP %s' % (number, test.id().split('.', 1)[-1], e))
+        sys.exit(0)
+    runner.main()

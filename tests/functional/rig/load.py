@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""fio in the guest, beside what a test does: writes and verifies, round after round."""
+
+FIO = ('fio --name=load --filename=/dev/%s --direct=1 --rw=randwrite --bs=4k --size=1m --numjobs=%d'
+       ' --offset_increment=2m --offset=%d --iodepth=8 --ioengine=libaio --verify=crc32c'
+       ' --verify_fatal=1 --do_verify=1 --thread=1 --cpus_allowed=0-%d --cpus_allowed_policy=split'
+       ' --group_reporting --randrepeat=0')
+
+
+class Load:
+    """Load on the disks with these serials, behind `offset`, until end()."""
+
+    def __init__(self, guest, serials, offset=4 << 20):
+        self.guest = guest
+        names = guest.disks()
+        self.names = [names[s] for s in serials]
+        guest.run('rm -f /tmp/enough')
+        for name in self.names:
+            guest.start(name, 'n=0; while [ ! -e /tmp/enough ]; do %s >/tmp/%s.fio 2>&1 ||'
+                        ' { cat /tmp/%s.fio; exit 1; }; n=$((n+1)); done; echo rounds $n'
+                        % (FIO % (name, guest.cpus, offset, guest.cpus - 1), name, name))
+
+    def end(self):
+        """Ends it; a request that failed or data that were wrong fail the test. Returns how many
+        rounds were finished on each disk."""
+        self.guest.run('touch /tmp/enough')
+        return [int(self.guest.finish(name).split()[-1]) for name in self.names]

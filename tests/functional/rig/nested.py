@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The rig: real KVM inside an emulated processor, for hosts whose own KVM runs no guest kernels.
+
+    this host   the reference emulator under TCG, which emulates a processor with SVM
+    level 1     Linux with kvm-amd, in RAM; runs the test, and the emulator under test
+    level 2     Linux with its own virtio-blk driver and fio, started by that emulator
+
+Level 1 has two serial ports: the first is its console, which is kept for the report of a failure, the
+second is what the test prints.
+"""
+import glob
+import os
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import threading
+
+from lib.process import BINARY, REFERENCE, _running, popen
+
+from . import FUNCTIONAL, TOP
+from .cpio import Archive
+from .kernel import guest_kernel
+from .place import guest_initramfs, static_busybox, tool
+
+MODULES = ['irqbypass', 'kvm', 'kvm-amd', 'brd']
+END = 'RIG-STATUS'
+PASSED_ON = ('QTEST_TIMES', 'ASAN_OPTIONS', 'UBSAN_OPTIONS', 'TSAN_OPTIONS', 'LSAN_OPTIONS',
+             'SPINDLE_AIO_ENGINE')
+NOT_NEEDED = {'test', 'tests', 'idlelib', 'lib2to3', 'tkinter', 'turtledemo', 'ensurepip', 'distutils',
+              'pydoc_data', 'site-packages', 'dist-packages', 'lib-dynload'}
+
+INIT = '''#!/bin/sh
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mkdir -p /dev/shm
+mount -t tmpfs -o size=90% tmp /tmp
+mount -t tmpfs shm /dev/shm
+while read -r m; do
+    case $m in
+    kvm-amd) insmod /mod/$m.ko nested=0 ;;
+    brd) insmod /mod/$m.ko rd_nr=1 rd_size=1048576 ;;
+    *) insmod /mod/$m.ko ;;
+    esac
+done </mod/order
+mkdir -p /images
+mke2fs -F -b 4096 /dev/ram0 >/dev/null && mount -t ext4 /dev/ram0 /images
+port=/dev/ttyS1
+stty -F $port raw -echo
+export PATH=/bin HOME=/root
+'''
+
+
+def add_python(archive):
+    """The interpreter at the path it has here, and its library."""
+    executable = os.path.realpath(sys.executable)
+    archive.program(executable, executable)
+    library = sysconfig.get_paths()['stdlib']
+    archive.tree(library, library, leave_out=NOT_NEEDED)
+    for path in glob.glob(library + '/lib-dynload/*.so'):
+        if '_tkinter' not in path:
+            archive.program(path, path)
+    archive.link('bin/python3', executable)
+
+
+def quote(word):
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
+def level_one(path, directory, binary, command, files=()):
+    """Writes the root file system of level 1. `command` is shell text; what it prints goes out by
+    the second serial port."""
+    kernel = guest_kernel()
+    guest_initramfs(directory + '/guest', kernel)
+    environment = {k: os.environ[k] for k in PASSED_ON if k in os.environ}
+    environment.update(SPINDLE_TEST_BINARY='/bin/' + os.path.basename(binary),
+                       SPINDLE_GUEST_KERNEL='/spindle/kernel', SPINDLE_GUEST_INITRAMFS='/spindle/guest')
+    with Archive(path) as a:
+        a.base(static_busybox())
+        a.program(binary)
+        a.program(tool('fio', 'fio'), 'bin/fio')
+        add_python(a)
+        kernel.add_modules(a, MODULES)
+        a.file('spindle/kernel', kernel.image)
+        a.file('spindle/guest', directory + '/guest')
+        for part in ('tests/functional', 'tests/qtest/lib'):
+            a.tree('spindle/' + part, os.path.join(TOP, part))
+        for source, name in files:
+            (a.tree if os.path.isdir(source) else a.file)(name, source)
+        a.text('init', INIT + ''.join('export %s=%s\n' % (k, quote(v)) for k, v in environment.items()) +
+               '{\n%s\n} </dev/null >$port 2>&1\nprintf "\\n%s %%d\\n" $? >$port\n' % (command, END) +
+               'sync\npoweroff -f\n', 0o755)
+
+
+def tail(path, lines=40):
+    try:
+        with open(path, 'rb') as f:
+            return f.read().decode(errors='replace').replace('\r', '').split('\n')[-lines:]
+    except OSError:
+        return []
+
+
+def run(binary, command, files=(), limit=900, out=None):
+    """Runs a shell command in level 1; passes on what it prints line by line; returns its status, or
+    None with a report printed if it did not end."""
+    out = out or sys.stdout
+    kernel = guest_kernel()
+    with tempfile.TemporaryDirectory(prefix='spindle-rig.') as directory:
+        level_one(directory + '/initramfs', directory, binary, command, files)
+        argv = [REFERENCE, '-machine', 'q35', '-accel', 'tcg,thread=multi', '-cpu', 'max',
+                '-smp', '2', '-m', '4096', '-nodefaults', '-no-user-config', '-display', 'none',
+                '-no-reboot', '-serial', 'file:%s/console' % directory,
+                '-chardev', 'stdio,id=out,signal=off', '-serial', 'chardev:out',
+                '-kernel', kernel.image, '-initrd', directory + '/initramfs',
+                '-append', 'console=ttyS0 quiet panic=-1 tsc=reliable']
+        p = popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                  stderr=open(directory + '/stderr', 'wb'))
+        timer = threading.Timer(limit, p.kill)
+        timer.start()
+        status = None
+        for raw in p.stdout:
+            line = raw.decode(errors='replace').rstrip('\r\n')
+            if line.startswith(END):
+                status = int(line.split()[1])
+            elif line:
+                print(line, file=out, flush=True)
+        p.wait()
+        timer.cancel()
+        _running.discard(p)
+        if status is None:
+            print('# the rig ended too early (limit: %d s)' % limit, file=out)
+            for line in tail(directory + '/console') + tail(directory + '/stderr'):
+                print('# ' + line, file=out)
+        return status
+
+
+def run_test(script, arguments, limit):
+    """Runs a test file of this folder in level 1; returns an exit status."""
+    name = os.path.relpath(os.path.abspath(script), FUNCTIONAL)
+    command = 'cd /spindle && python3 -B tests/functional/%s %s' % (
+        quote(name), ' '.join(map(quote, arguments)))
+    status = run(os.path.abspath(BINARY), command, limit=limit)
+    if status is None:
+        print('Bail out! the rig did not finish')
+        return 1
+    return status
