@@ -10,7 +10,7 @@ export BUILD
 help:
 	@echo 'make build        configure if needed, and build into $(BUILD)/'
 	@echo 'make run          boot a guest with a 4-queue disk on 2 IOThreads, show who served what'
-	@echo 'make check        all tests: layers, style, unit, qtest, Linux guests'
+	@echo 'make check        all tests: layers, style, unit, qtest, guests'
 	@echo 'make check-guests only the tests with Linux guests (tests/functional)'
 	@echo 'make check-asan   unit and qtest tests under AddressSanitizer and UBSan'
 	@echo 'make check-tsan   unit and qtest tests under ThreadSanitizer'
@@ -35,7 +35,7 @@ run: install-deps build
 	@python3 tests/bench/demo.py --binary $(BUILD)/qemu-system-x86_64 --directory $(BUILD)/run
 
 check: install-deps $(BUILD)/build.ninja
-	@scripts/install-deps --optional libvirt rig reference
+	@scripts/install-deps --optional tools libvirt rig reference
 	@ninja -C $(BUILD)
 	@scripts/check-layers
 	@scripts/check-style
@@ -65,6 +65,7 @@ REFERENCE ?= $(shell command -v /usr/bin/qemu-system-x86_64)
 bench: BENCHSET = --all
 bench-quick: BENCHSET = --quick
 bench bench-quick: install-deps build
+	@scripts/install-deps --optional tools
 	@$(if $(REFERENCE),,echo 'No reference to compare with (scripts/install-reference installs it)')
 	@python3 tests/bench/compare.py $(BENCHSET) -o $(BUILD)/bench $(BENCHFLAGS) \
 	    $(BUILD)/qemu-system-x86_64 $(REFERENCE)

@@ -6,7 +6,8 @@ src=$(cd "$(dirname "$0")/guest" && pwd)
 out=$1
 t=$(mktemp -d)
 trap 'rm -rf "$t"' EXIT
-cc=${CC:-gcc}
+cc=gcc
+command -v $cc >/dev/null 2>&1 || cc=${CC:-cc}
 # Nothing of a C library or of the host's start-up code: freestanding, no red zone (an exception
 # would destroy it), general registers only.
 flags="-m64 -O2 -std=gnu11 -ffreestanding -fno-pic -fno-pie -mcmodel=small -mno-red-zone

@@ -5,7 +5,7 @@ A case is "disk:aio:iothreads:queues:depth[:words]". `disk` is null, shm (a file
 O_DIRECT), buf (the same file through the page cache), or a path. With 0 iothreads the disk has no
 mapping. More disks of the same IOThreads follow after "+", as "disk:aio:queues:depth[:words]". Words
 are separated by ":" or ",": those of the guest (guest/main.c), "dev.KEY=VALUE" for a property of the
-device, "iot.KEY=VALUE" for one of the IOThreads. cpus=N also gives the machine so many processors.
+device (true and false as in JSON), "iot.KEY=VALUE" for one of the IOThreads. cpus=N also gives the machine so many processors.
 """
 import json
 import os
@@ -16,7 +16,7 @@ import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CPU_MODEL = 'host,-arch-capabilities'
-GUEST_WORDS = ('cpus', 't', 'ios', 'n', 'stall', 'mem', 'tsc')
+GUEST_WORDS = ('cpus', 't', 'ios', 'ctl', 'n', 'stall', 'mem', 'tsc')
 SECTOR = 512
 KERNEL_LOOPS = 64   # of guest/guest.h
 MASK = (1 << 64) - 1
@@ -86,8 +86,8 @@ def wrong_sectors(path):
 # ---- the command line ----
 
 def _value(text):
-    if text in ('on', 'true', 'off', 'false'):
-        return text in ('on', 'true')
+    if text in ('true', 'false'):
+        return text == 'true'
     return int(text) if text.isdigit() else text
 
 
@@ -144,13 +144,15 @@ def disk_args(number, disk, files):
             '-blockdev', 'driver=raw,file=f%d,node-name=%s' % (number, node)]
 
 
-def machine_args(case, elf, files, seconds=None, extra_words='', memory=512):
+# The guest ends the process.
+EXIT_DEVICE = ['-no-reboot', '-device', 'isa-debug-exit,iobase=0xf4,iosize=4']
+
+
+def machine_args(case, elf, files, seconds=None, end=EXIT_DEVICE):
     words = case.guest_words(**({} if seconds is None else {'t': seconds}))
     args = ['-M', 'q35', '-accel', 'kvm', '-cpu', CPU_MODEL, '-smp', str(case.cpus),
-            '-m', str(memory), '-display', 'none', '-serial', 'stdio', '-monitor', 'none',
-            '-no-reboot', '-nodefaults', '-name', 'vqload,debug-threads=on',
-            '-device', 'isa-debug-exit,iobase=0xf4,iosize=4',
-            '-kernel', elf, '-append', (words + ' ' + extra_words).strip()]
+            '-m', '512', '-display', 'none', '-serial', 'stdio', '-monitor', 'none',
+            '-nodefaults', '-name', 'vqload,debug-threads=on', *end, '-kernel', elf, '-append', words]
     ids = ['t%d' % i for i in range(case.iothreads)]
     for i in ids:
         args += ['-object', ','.join(['iothread', 'id=' + i] + [

@@ -135,7 +135,8 @@ struct disk {
 struct options {
     const char *cmdline;
     u32 cpus, seconds, stall_seconds, memory_mib;
-    u64 requests; /* end after so many, 0: by time alone */
+    u64 requests; /* end after so many of each queue, 0: by time alone */
+    bool control; /* end at a byte from the serial port */
     u64 tsc_khz;
 };
 
@@ -149,6 +150,7 @@ extern u64 kernel_loop_cycles; /* for so many rounds of a loop of two instructio
 extern u32 cpu_apic_ids[MAX_CPUS];
 extern u64 run_cycles;
 extern volatile bool stalled;
+extern volatile bool told_to_end;
 
 /* main.c */
 u64 option(const char *key, u64 fallback);                /* "key=123", also 4k, 1m */

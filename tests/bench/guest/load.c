@@ -5,6 +5,7 @@
 
 u64 run_cycles;
 volatile bool stalled;
+volatile bool told_to_end;
 
 static struct queue *cpu_queues[MAX_CPUS][MAX_QUEUES];
 static u32 cpu_queue_count[MAX_CPUS];
@@ -308,10 +309,42 @@ static inline u16 used_index(struct queue *q)
     return index;
 }
 
+static bool all_had_enough(u32 cpu)
+{
+    for (u32 i = 0; i < cpu_queue_count[cpu]; i++) {
+        if (cpu_queues[cpu][i]->completed < options.requests) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A look at the serial port leaves the guest; one each 100 ms is enough. */
+static bool look_at_port(u32 cpu, u64 now)
+{
+    static u64 next;
+    if (cpu == 0 && now >= next) {
+        next = now + options.tsc_khz * 100;
+        if (inb(0x3fd) & 1) {
+            inb(0x3f8);
+            told_to_end = true;
+        }
+    }
+    return told_to_end;
+}
+
+static bool had_enough(u32 cpu, u64 now)
+{
+    if (options.control) {
+        return look_at_port(cpu, now) && (!options.requests || all_had_enough(cpu));
+    }
+    return options.requests && all_had_enough(cpu);
+}
+
 static void run_loop(u32 cpu, u64 start, bool plain)
 {
     u64 end = options.seconds ? start + options.seconds * options.tsc_khz * 1000 : ~0ull;
-    u64 limit = options.stall_seconds * options.tsc_khz * 1000, last = start, now = start, sum = 0;
+    u64 limit = options.stall_seconds * options.tsc_khz * 1000, last = start, now = start;
     struct queue **list = cpu_queues[cpu];
     u32 n = cpu_queue_count[cpu], spin = 0;
     while (n) {
@@ -324,7 +357,6 @@ static void run_loop(u32 cpu, u64 start, bool plain)
             }
             any = true;
             now = rdtsc();
-            sum += (u16)(index - q->last_used);
             if (plain) {
                 serve_plain(q, index, now);
             } else {
@@ -338,7 +370,7 @@ static void run_loop(u32 cpu, u64 start, bool plain)
             } else {
                 now = rdtsc();
             }
-            if (now >= end || (options.requests && sum >= options.requests)) {
+            if (now >= end || had_enough(cpu, now)) {
                 break;
             }
             if (now - last > limit || stalled) {

@@ -4,7 +4,8 @@
  *
  *   cpus=1     processors that drive queues; queue n belongs to processor n modulo that
  *   t=3        seconds; 0: for ever
- *   ios=0      ends a processor's load after so many requests
+ *   ios=0      ends a processor's load when each of its queues has had so many requests
+ *   ctl=0      1: a byte that arrives at the serial port ends the load (after ios= as well)
  *   n=32       disks at most
  *   stall=10   seconds without any completion after which it gives up
  *   mem=512    MiB of RAM it may use
@@ -116,6 +117,7 @@ static void first_processor(u32 start_info)
     options.cpus = option("cpus", 1);
     options.seconds = option("t", 3);
     options.requests = option("ios", 0);
+    options.control = option("ctl", 0);
     options.stall_seconds = option("stall", 10);
     options.memory_mib = option("mem", 512);
     if (options.cpus < 1 || options.cpus > MAX_CPUS) {
