@@ -4,13 +4,10 @@
 #include <fcntl.h>
 #include <linux/blkzoned.h>
 #include <linux/fs.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "file.h"
@@ -90,22 +87,10 @@ static void probe_alignment(FileState *s)
     free(buf);
 }
 
-static void probe_nowait(FileState *s)
-{
-    uint8_t byte;
-    struct iovec iov = { &byte, 1 };
-
-    if (s->direct) {
-        return; /* it would wait for the device all the same */
-    }
-    s->caps.nowait_read = preadv2(s->fd, &iov, 1, 0, RWF_NOWAIT) >= 0 || errno == EAGAIN;
-}
-
 bool file_probe_caps(FileState *s, Error **errp)
 {
     FileCaps *c = &s->caps;
     struct stat st;
-    struct statfs fs;
 
     memset(c, 0, sizeof(*c));
     c->request_alignment = 1;
@@ -140,15 +125,13 @@ bool file_probe_caps(FileState *s, Error **errp)
         }
     } else {
         c->discard = S_ISREG(st.st_mode);
-        if (fstatfs(s->fd, &fs) == 0) {
-            c->in_memory = fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC;
-        }
     }
-    if (s->direct) {
+    file_probe_memory(s, &st);
+    /* A memory file system copies, whatever the addresses are. */
+    if (s->direct && !c->flush_free) {
         c->request_alignment = 0;
         c->mem_alignment = 0;
         probe_alignment(s);
     }
-    probe_nowait(s);
     return true;
 }

@@ -6,13 +6,9 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <sys/uio.h>
 
 #include "backend.h"
 #include "file.h"
-
-/* Copying more than this in place would keep other queues of the thread waiting. */
-#define IN_PLACE_MAX (256 * 1024)
 
 static void worker_done(AioWork *w, int ret)
 {
@@ -23,6 +19,10 @@ static void worker_done(AioWork *w, int ret)
 
 void file_submit_worker(BlockRequest *req)
 {
+    FileState *s = req->node->opaque;
+    FileShard *sh = slot_table_get(&s->shards);
+
+    counter_add(&sh->worker, 1);
     req->u.work = (AioWork){ .run = file_worker_run, .done = worker_done };
     aio_work_submit(req->ctx, &req->u.work);
 }
@@ -58,60 +58,30 @@ void file_engine_result(BlockRequest *req, int64_t res)
     file_submit_worker(req);
 }
 
-/* Tries to do it at once; returns false if that would have to wait for a device. */
-static bool try_in_place(FileState *s, BlockRequest *req)
-{
-    bool memory = s->caps.in_memory;
-    ssize_t n;
-
-    if (req->bytes > IN_PLACE_MAX) {
-        return false;
-    }
-    if (req->at_op == BLK_OP_READ) {
-        if (!memory && (!s->caps.nowait_read || file_flag(&s->nowait_broken))) {
-            return false;
-        }
-        n = preadv2(s->fd, req->iov, req->niov, req->at_offset, memory ? 0 : RWF_NOWAIT);
-        if (n < 0 && errno == EOPNOTSUPP) {
-            file_set_flag(&s->nowait_broken);
-        }
-    } else {
-        if (!memory) {
-            return false;
-        }
-        n = pwritev(s->fd, req->iov, req->niov, req->at_offset);
-    }
-    if (n != req->bytes) {
-        return false; /* the worker sorts out why */
-    }
-    block_clock_fresh();
-    file_done(s, req, 0);
-    return true;
-}
-
 void file_engine_submit(FileState *s, BlockRequest *req)
 {
-    bool done;
+    FileShard *sh = slot_table_get(&s->shards);
 
     if (G_UNLIKELY(req->niov > IOV_MAX)) {
         file_submit_worker(req);
         return;
     }
-    if (s->aio == BLOCKDEV_AIO_OPTIONS_THREADS || s->caps.in_memory) {
-        if (!s->direct || s->caps.in_memory) {
-            if (try_in_place(s, req)) {
-                return;
-            }
+    if (file_try_in_place(s, sh, req)) {
+        return;
+    }
+    /* An engine starts from the beginning. And what the kernel would do in the thread that submits
+     * is too long for it by now. */
+    if (!req->skip && !s->caps.in_memory) {
+        if (s->aio == BLOCKDEV_AIO_OPTIONS_IO_URING && file_uring_rw(s, req)) {
+            counter_add(&sh->ring, 1);
+            return;
         }
-        done = false;
-    } else if (s->aio == BLOCKDEV_AIO_OPTIONS_IO_URING) {
-        done = file_uring_rw(s, req);
-    } else {
-        done = file_native_rw(s, req);
+        if (s->aio == BLOCKDEV_AIO_OPTIONS_NATIVE && file_native_rw(s, req)) {
+            counter_add(&sh->native, 1);
+            return;
+        }
     }
-    if (!done) {
-        file_submit_worker(req);
-    }
+    file_submit_worker(req);
 }
 
 static bool is_aligned(FileState *s, const BlockRequest *req)
@@ -163,10 +133,12 @@ void file_submit(BlockNode *node, BlockRequest *req)
     FileState *s = node->opaque;
 
     req->node = node;
-    if (req->at_op == BLK_OP_FLUSH && s->caps.is_char) {
+    if (req->at_op == BLK_OP_FLUSH && (s->caps.is_char || s->caps.flush_free)) {
         file_done(s, req, 0); /* a stream keeps nothing back, and says EINVAL when asked */
     } else if (req->at_op == BLK_OP_FLUSH) {
-        if (s->aio != BLOCKDEV_AIO_OPTIONS_IO_URING || !file_uring_flush(s, req)) {
+        if (s->aio == BLOCKDEV_AIO_OPTIONS_IO_URING && file_uring_flush(s, req)) {
+            counter_add(&((FileShard *)slot_table_get(&s->shards))->ring, 1);
+        } else {
             file_submit_worker(req);
         }
     } else if (s->direct) {

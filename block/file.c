@@ -151,6 +151,7 @@ static bool file_open(BlockNode *node, const BlockdevOptions *opts, Error **errp
     }
     s->serialise = s->direct && s->caps.request_alignment > 1;
     range_lock_init(&s->ranges, file_start);
+    slot_table_init(&s->shards, sizeof(FileShard));
     return true;
 fail:
     file_close_fds(s);
@@ -164,6 +165,7 @@ static void file_close(BlockNode *node)
 
     file_close_fds(s);
     range_lock_free(&s->ranges);
+    slot_table_free(&s->shards);
     g_free(s->path);
 }
 
@@ -275,26 +277,6 @@ static JsonNode *file_describe(BlockNode *node)
     json_object_set_string_member(obj, "filename", s->path);
     json_node_take_object(json, obj);
     return json;
-}
-
-static BlockStatsSpecific *file_stats(BlockNode *node)
-{
-    FileState *s = node->opaque;
-    BlockStatsSpecific *stats = g_new0(BlockStatsSpecific, 1);
-    BlockStatsSpecificFile f = {
-        .discard_nb_ok = __atomic_load_n(&s->discards_ok, __ATOMIC_RELAXED),
-        .discard_nb_failed = __atomic_load_n(&s->discards_failed, __ATOMIC_RELAXED),
-        .discard_bytes_ok = __atomic_load_n(&s->discard_bytes, __ATOMIC_RELAXED),
-    };
-
-    if (strcmp(node->drv->name, "file") == 0) {
-        stats->driver = BLOCKDEV_DRIVER_FILE;
-        stats->u.file = f;
-    } else {
-        stats->driver = BLOCKDEV_DRIVER_HOST_DEVICE;
-        stats->u.host_device = f;
-    }
-    return stats;
 }
 
 static ImageInfoSpecific *file_info(BlockNode *node)

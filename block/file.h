@@ -2,8 +2,12 @@
 #ifndef BLOCK_FILE_H
 #define BLOCK_FILE_H
 
+#include <sys/stat.h>
+
 #include "node.h"
 #include "range-lock.h"
+#include "slot.h"
+#include "util/counter.h"
 
 /* Drivers file and host_device: what their source files share. */
 
@@ -11,8 +15,9 @@
 typedef struct FileCaps {
     bool is_block;   /* block device */
     bool is_char;
-    bool in_memory;  /* tmpfs and the like: requests cannot wait for a device */
-    bool nowait_read;
+    bool in_memory;  /* a memory file system or memory block device: nothing waits for a disk */
+    bool flush_free; /* and no cache lies before it: a flush has nothing to do */
+    bool nowait_read; /* RWF_NOWAIT tells whether a read would wait */
     bool zoned;      /* a device whose block sizes the guest must know */
     bool discard;    /* a discard is worth trying */
     unsigned request_alignment; /* of O_DIRECT, bytes; 1 without it */
@@ -20,8 +25,23 @@ typedef struct FileCaps {
     uint32_t logical, physical; /* block sizes of a device, 0: none */
 } FileCaps;
 
+/* What one thread keeps of a file: counts of requests by the way they went, and whether working in
+ * place goes well. Only its owner writes to it. */
+typedef struct FileShard {
+    StatCounter in_place;
+    StatCounter missed; /* tried in place, and would have waited */
+    StatCounter ring;
+    StatCounter native;
+    StatCounter worker;
+    unsigned misses;       /* in a row */
+    unsigned suspect;      /* requests in place that are watched closely */
+    int64_t unclocked;     /* bytes since the clock was read */
+    int64_t hold_until_ns; /* nothing in place before: it slept */
+} FileShard;
+
 typedef struct FileState {
     /* Read by the data path. */
+    SlotTable shards; /* of FileShard */
     int fd;
     bool direct;
     bool serialise;   /* writes may have to be read-modify-write: count or hold them all */
@@ -30,7 +50,7 @@ typedef struct FileState {
     FileCaps caps;
     RangeLock ranges;
     /* Learned from failures; atomic, change at most once. */
-    int nowait_broken, no_punch, no_zero_range, no_fallocate;
+    int nowait_read_broken, nowait_write_broken, no_punch, no_zero_range, no_fallocate;
     int flush_error; /* errno of the first failed flush of a cached file: its data may be gone */
 
     char *path;
@@ -54,6 +74,11 @@ bool file_probe_caps(FileState *s, Error **errp);
 /* Size in bytes, or negative errno. */
 int64_t file_size(FileState *s);
 
+/* ---- file-memory.c ---- */
+
+/* Fills in what speaks of memory. */
+void file_probe_memory(FileState *s, const struct stat *st);
+
 /* ---- file-lock.c ---- */
 
 bool file_lock_supported(int fd);
@@ -73,6 +98,16 @@ void file_done(FileState *s, BlockRequest *req, int ret);
 void file_engine_result(BlockRequest *req, int64_t res);
 /* Goes on with the request (from req->skip) in a worker thread. */
 void file_submit_worker(BlockRequest *req);
+
+/* ---- file-inplace.c ---- */
+
+/* Carries out an aligned read or write on the spot and ends it, if that needs no waiting for a
+ * disk. Returns false if it is still to be done, from req->skip. Runs in: the request's context. */
+bool file_try_in_place(FileState *s, FileShard *sh, BlockRequest *req);
+
+/* ---- file-stats.c; main thread ---- */
+
+BlockStatsSpecific *file_stats(BlockNode *node);
 
 /* ---- file-worker.c; runs in a worker thread ---- */
 
