@@ -2,11 +2,13 @@
 """The Linux guest of `make run`: a distribution's kernel and an initramfs whose first process puts
 load on the disk. The parts come from tests/functional."""
 import os
+import subprocess
 import sys
 
 import vqload
 
-sys.path.insert(1, os.path.join(os.path.dirname(vqload.HERE), 'functional'))
+TOP = os.path.dirname(os.path.dirname(vqload.HERE))
+sys.path.insert(1, os.path.join(TOP, 'tests', 'functional'))
 
 MODULES = ['virtio_ring', 'virtio', 'virtio_pci_legacy_dev', 'virtio_pci_modern_dev', 'virtio_pci',
            'virtio_blk']
@@ -31,22 +33,24 @@ while :; do sleep 1000; done
 '''
 
 
-class Failed(Exception):
-    pass
-
-
 def problem():
-    """None, or why there is no Linux guest to boot."""
+    """None, or why there is no Linux guest to boot. Installs what is missing, if it may."""
+    missing = _missing()
+    if missing:
+        subprocess.run([os.path.join(TOP, 'scripts', 'install-deps'), '--optional', 'rig'],
+                       stdin=subprocess.DEVNULL, check=False)
+        missing = _missing()
+    return missing
+
+
+def _missing():
+    from rig import Unavailable
+    from rig.kernel import guest_kernel
+    from rig.place import static_busybox, tool
     try:
-        from rig.kernel import guest_kernel
-        from rig.place import static_busybox, tool
-        from rig import Unavailable
-    except ImportError:
-        return 'tests/functional is not there'
-    try:
-        guest_kernel()
         static_busybox()
         tool('fio', 'fio')
+        guest_kernel()
     except Unavailable as e:
         return str(e)
     return None
