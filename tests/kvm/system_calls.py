@@ -110,7 +110,8 @@ class SystemCalls(KvmCase):
             known = {'submissions', 'io_uring_enter', 'epoll_pwait2', 'write', 'read', 'io_submit', 'io_getevents',
                      'preadv2', 'pwritev2', 'preadv', 'pwritev', 'pread64', 'pwrite64'} | IDLE_CALLS
             other = sum(n for c, n in calls.items() if c not in known)
-            self.assertLessEqual(other, SLACK, text)
+            # A sanitizer's allocator has some of its own.
+            self.assertLessEqual(other, own['batches'] / 10 + SLACK, text)
         return counts, stats
 
     @reference_fails('has no counters of batches to compare with')
