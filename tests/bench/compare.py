@@ -15,6 +15,7 @@ import argparse
 import json
 import math
 import os
+import signal
 import statistics
 import sys
 import time
@@ -152,6 +153,8 @@ def measure(o, case, elf, files, until):
 def main():
     o = parse()
     host.kvm_or_exit()
+    # A device of zram and an emulator must not outlive a benchmark that is ended early.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     say, machine = Report(), host.particulars()
     say(host.describe(machine))
     versions = [host.version(e) for e in o.emulators]
