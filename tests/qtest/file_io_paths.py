@@ -136,18 +136,23 @@ class FileIoPaths(QtestCase):
                     self.skipTest('this file system knows no RWF_NOWAIT')
                 self.assertEqual(hot, {'in-place': 16, 'in-place-missed': 0, 'io-uring': 0,
                                        'native': 0, 'workers': 0})
-                fd = os.open(path, os.O_RDONLY)
-                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-                os.close(fd)
-                before = self.stats()
-                for i in range(16):
-                    # Far apart, out of reach of read-ahead.
-                    self.assertEqual(disk.read(i % 2, 1024 * i, 4096),
-                                     data[524288 * i:524288 * i + 4096])
-                cold = self.delta(before)
                 way = 'workers' if aio == 'threads' else 'io-uring'
-                self.assertGreater(cold['in-place-missed'], 0)
-                self.assertEqual(cold['in-place'] + cold[way], 16)
+                fd = os.open(path, os.O_RDONLY)
+                self.addCleanup(os.close, fd)
+                # An attempt in place starts the reading, and may even find it done at once.
+                for _ in range(50):
+                    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+                    before = self.stats()
+                    for i in range(16):
+                        # Far apart, out of reach of read-ahead.
+                        self.assertEqual(disk.read(i % 2, 1024 * i, 4096),
+                                         data[524288 * i:524288 * i + 4096])
+                    cold = self.delta(before)
+                    self.assertEqual(cold['in-place'] + cold[way], 16)
+                    if cold[way]:
+                        break
+                self.assertGreater(cold[way], 0)
+                self.assertGreaterEqual(cold[way], cold['in-place-missed'])
                 self.vm_now.close()
 
     def test_cold_reads_beside_hot_ones(self):
