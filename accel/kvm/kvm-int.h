@@ -15,6 +15,7 @@ typedef struct KvmState {
     int vm_fd;
     size_t run_size; /* of the mapping shared with a vCPU */
     unsigned max_vcpus;
+    bool split; /* the kernel emulates local APICs only; see hw/i386/irqchip.h */
 } KvmState;
 
 extern KvmState kvm;
@@ -29,6 +30,9 @@ void kvm_memory_init(void);
 
 /* kvm-irq.c: interrupt lines, messages, irqfd routes. Runs in: main thread. */
 bool kvm_irq_init(Error **errp);
+/* A pin of an I/O APIC in user space: the kernel tells the ends of interrupts that it has routes
+ * of. Runs in: under the big lock. */
+void kvm_ioapic_route(unsigned pin, bool connected, uint64_t addr, uint32_t data);
 
 /* kvm-irqchip.c: the interrupt controllers and the timer that the kernel emulates, and their state
  * after a reset. Runs in: main thread. */
@@ -76,5 +80,7 @@ void kvm_vcpus_reset(void);
 /* Those that wait for the host's attention to their paravirtual clock are told that they were
  * paused. */
 void kvm_vcpus_clock_paused(void);
+/* The first processor looks at the 8259s. Runs in: any thread, under the big lock. */
+void kvm_vcpu_poke(void);
 
 #endif

@@ -140,6 +140,28 @@ static void kvm_route_del(MsiRoute *r)
     kvm_routing_commit();
 }
 
+void kvm_ioapic_route(unsigned pin, bool connected, uint64_t addr, uint32_t data)
+{
+    struct kvm_irq_routing_entry e = { .gsi = pin };
+    int ret;
+
+    ASSERT_BIG_LOCK();
+    for (unsigned i = 0; i < entries->len; i++) {
+        if (g_array_index(entries, struct kvm_irq_routing_entry, i).gsi == pin) {
+            g_array_remove_index_fast(entries, i);
+            break;
+        }
+    }
+    if (connected) {
+        kvm_entry_fill(&e, addr, data);
+        g_array_append_val(entries, e);
+    }
+    ret = kvm_routing_commit();
+    if (ret < 0) {
+        report_warning("KVM refused the route of pin %u of the I/O APIC: %s", pin, strerror(-ret));
+    }
+}
+
 static const MsiRouteOps kvm_route_ops = {
     .add = kvm_route_add,
     .update = kvm_route_update,
@@ -167,12 +189,12 @@ bool kvm_irq_init(Error **errp)
     entries = g_array_new(FALSE, TRUE, sizeof(struct kvm_irq_routing_entry));
     free_gsi = g_array_new(FALSE, FALSE, sizeof(unsigned));
     /* ISA lines reach both controllers; line 0 (the timer) is pin 2 of the IOAPIC. */
-    for (unsigned i = 0; i < 16; i++) {
+    for (unsigned i = 0; i < 16 && !kvm.split; i++) {
         if (i != 2) {
             kvm_routing_pin(i, i < 8 ? KVM_IRQCHIP_PIC_MASTER : KVM_IRQCHIP_PIC_SLAVE, i % 8);
         }
     }
-    for (unsigned i = 0; i < GSI_COUNT; i++) {
+    for (unsigned i = 0; i < GSI_COUNT && !kvm.split; i++) {
         if (i != 2) {
             kvm_routing_pin(i, KVM_IRQCHIP_IOAPIC, i == 0 ? 2 : i);
         }
@@ -183,7 +205,9 @@ bool kvm_irq_init(Error **errp)
         error_set_errno(errp, -ret, "KVM refused the interrupt routing table");
         return false;
     }
-    gsi_listen(kvm_gsi_changed, NULL);
+    if (!kvm.split) {
+        gsi_listen(kvm_gsi_changed, NULL);
+    }
     msi_set_handler(kvm_msi, NULL);
     msi_set_route_ops(&kvm_route_ops);
     return true;

@@ -2,18 +2,20 @@
 /*
  * The interrupt controllers (two 8259, an I/O APIC, the local APICs) and the 8254 timer are the
  * kernel's. Their state right after creation is kept and put back at each reset; local APICs belong
- * to the processors.
+ * to the processors. With kernel-irqchip=split only the local APICs are the kernel's.
  */
 #include <errno.h>
 #include <string.h>
 
+#include "hw/core/irq.h"
+#include "hw/i386/irqchip.h"
 #include "kvm-int.h"
 #include "util/report.h"
 
 static struct kvm_irqchip chips[3];
 static struct kvm_pit_state2 pit;
 
-bool kvm_irqchip_create(Error **errp)
+static bool irqchip_create_full(Error **errp)
 {
     struct kvm_pit_config config = { .flags = KVM_PIT_SPEAKER_DUMMY };
     int ret = kvm_ioctl(kvm.vm_fd, KVM_CREATE_IRQCHIP, NULL);
@@ -43,10 +45,42 @@ bool kvm_irqchip_create(Error **errp)
     return true;
 }
 
+static void pic_raised(void)
+{
+    kvm_vcpu_poke();
+}
+
+static const IrqchipOps split_ops = {
+    .pic_raised = pic_raised,
+    .ioapic_route = kvm_ioapic_route,
+};
+
+/* The local APICs only, and as many routes as the I/O APIC has pins. */
+static bool irqchip_create_split(Error **errp)
+{
+    struct kvm_enable_cap cap = { .cap = KVM_CAP_SPLIT_IRQCHIP, .args = { GSI_COUNT } };
+    int ret = kvm_ioctl(kvm.vm_fd, KVM_ENABLE_CAP, &cap);
+
+    if (ret < 0) {
+        error_set_errno(errp, -ret, "Could not enable split irqchip mode");
+        return false;
+    }
+    irqchip_set_ops(&split_ops);
+    return true;
+}
+
+bool kvm_irqchip_create(Error **errp)
+{
+    return kvm.split ? irqchip_create_split(errp) : irqchip_create_full(errp);
+}
+
 void kvm_irqchip_reset(void)
 {
     int ret = 0;
 
+    if (kvm.split) {
+        return; /* they are devices like any other */
+    }
     for (unsigned i = 0; i < G_N_ELEMENTS(chips) && ret >= 0; i++) {
         struct kvm_irqchip chip = chips[i];
 

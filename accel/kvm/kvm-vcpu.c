@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "hw/core/runstate.h"
+#include "hw/i386/irqchip.h"
 #include "kvm-int.h"
 #include "util/aio.h"
 #include "util/biglock.h"
@@ -37,6 +38,7 @@ typedef struct KvmVcpu {
     Error *err;           /* why it could not be created */
     bool unfinished;      /* the instruction of the last exit: KVM completes it on the next entry */
     int stop;             /* atomic; written under vcpu_lock */
+    int poked;            /* atomic; written under vcpu_lock: look at the 8259s */
     /* All below under vcpu_lock. */
     pthread_cond_t wake; /* for the thread: it may go on, or there is work */
     KvmVcpuWork work;    /* to be done while it stands */
@@ -157,6 +159,11 @@ static void vcpu_exit(KvmVcpu *v)
     case KVM_EXIT_INTR:
     case KVM_EXIT_IRQ_WINDOW_OPEN:
         return;
+    case KVM_EXIT_IOAPIC_EOI:
+        big_lock();
+        ioapic_end_of_interrupt(run->eoi.vector);
+        big_unlock();
+        return;
     case KVM_EXIT_SHUTDOWN:
         /* A triple fault resets a PC. KVM has put the processor at its reset vector already, where
          * there may be nothing to run: it stands before the request can be taken. */
@@ -226,6 +233,32 @@ static bool vcpu_stand(KvmVcpu *v)
     return !quit;
 }
 
+/* With the 8259s in user space the first processor fetches their interrupts, when its local APIC
+ * lets them through and it can take one. */
+static void vcpu_take_external(KvmVcpu *v)
+{
+    if (__atomic_load_n(&v->poked, __ATOMIC_SEQ_CST)) {
+        pthread_mutex_lock(&vcpu_lock);
+        v->poked = 0;
+        if (!v->stop) {
+            __atomic_store_n(&v->run->immediate_exit, 0, __ATOMIC_SEQ_CST);
+        }
+        pthread_mutex_unlock(&vcpu_lock);
+    }
+    if (i8259_pending() && v->run->ready_for_interrupt_injection) {
+        struct kvm_interrupt irq;
+
+        big_lock();
+        /* Whatever it was may have gone. */
+        if (i8259_pending()) {
+            irq.irq = i8259_acknowledge();
+            kvm_ioctl(v->fd, KVM_INTERRUPT, &irq);
+        }
+        big_unlock();
+    }
+    v->run->request_interrupt_window = i8259_pending();
+}
+
 static void vcpu_loop(KvmVcpu *v)
 {
     for (;;) {
@@ -235,6 +268,9 @@ static void vcpu_loop(KvmVcpu *v)
          * or it would go on from registers that a reset has changed. */
         if (__atomic_load_n(&v->stop, __ATOMIC_SEQ_CST) && !v->unfinished && !vcpu_stand(v)) {
             return;
+        }
+        if (kvm.split && v->cpu->index == 0 && !v->unfinished) {
+            vcpu_take_external(v);
         }
         ret = kvm_ioctl(v->fd, KVM_RUN, NULL);
         v->unfinished = false;
@@ -353,6 +389,22 @@ bool kvm_vcpu_create(CPUState *cpu, Error **errp)
     cpu->accel = v;
     g_ptr_array_add(vcpus, v);
     return true;
+}
+
+void kvm_vcpu_poke(void)
+{
+    KvmVcpu *v = vcpus && vcpus->len ? vcpus->pdata[0] : NULL;
+
+    if (!v) {
+        return;
+    }
+    pthread_mutex_lock(&vcpu_lock);
+    __atomic_store_n(&v->poked, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&v->run->immediate_exit, 1, __ATOMIC_SEQ_CST);
+    if (!pthread_equal(pthread_self(), v->thread)) {
+        pthread_kill(v->thread, SIG_IPI);
+    }
+    pthread_mutex_unlock(&vcpu_lock);
 }
 
 static void vcpu_kick(KvmVcpu *v)

@@ -138,9 +138,9 @@ static bool kvm_check_machine(MachineState *m, Error **errp)
         error_append_hint(errp, "kernel-irqchip=off is not supported; use on\n");
         return false;
     }
-    if (m->kernel_irqchip == ON_OFF_SPLIT_SPLIT) {
-        error_set(errp, "kernel-irqchip=split is not supported; the interrupt controllers are "
-                        "KVM's");
+    kvm.split = m->kernel_irqchip == ON_OFF_SPLIT_SPLIT;
+    if (kvm.split && kvm_check(KVM_CAP_SPLIT_IRQCHIP) <= 0) {
+        error_set(errp, "kernel-irqchip=split: Split IRQ chip mode not supported.");
         return false;
     }
     if (m->ram_size_zero && MACHINE_CLASS(m)->default_cpu_type) {

@@ -50,6 +50,19 @@ void gsi_listen(GsiListener *fn, void *opaque)
     g_array_append_val(gsi_listeners, l);
 }
 
+void gsi_unlisten(GsiListener *fn, void *opaque)
+{
+    ASSERT_BIG_LOCK();
+    for (guint i = 0; gsi_listeners && i < gsi_listeners->len; i++) {
+        GsiListenerEntry *l = &g_array_index(gsi_listeners, GsiListenerEntry, i);
+
+        if (l->fn == fn && l->opaque == opaque) {
+            g_array_remove_index(gsi_listeners, i);
+            return;
+        }
+    }
+}
+
 /* ---- messages ---- */
 
 static void (*msi_handler)(void *opaque, uint64_t addr, uint32_t data);

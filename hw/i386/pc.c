@@ -6,6 +6,7 @@
 
 #include "hw/core/runstate.h"
 #include "hw/i386/boot.h"
+#include "hw/i386/irqchip.h"
 
 PCIDevice *pc_pci_device(PCIBus *bus, int devfn, bool multifunction, const char *type,
                          Object *parent, const char *name, Error **errp)
@@ -118,7 +119,9 @@ TYPE_REGISTER(port92_type)
 
 bool pc_basic_devices_init(MachineState *m, DeviceState *host, BusState *isa, Error **errp)
 {
-    static const char *const isa_devices[] = {"mc146818rtc", "port92", "i8042"};
+    static const char *const isa_devices[] = {"mc146818rtc", "port92", "i8042", "isa-i8259",
+                                              "isa-pit"};
+    enum { KERNEL_HAS = 3 }; /* from here on: only for an accelerator that lacks them */
     g_autoptr(Object) ioapic = object_new("ioapic");
 
     if (!object_add_child(&host->parent_obj, "ioapic", ioapic, errp) ||
@@ -128,7 +131,8 @@ bool pc_basic_devices_init(MachineState *m, DeviceState *host, BusState *isa, Er
     for (unsigned i = 0; i < G_N_ELEMENTS(isa_devices); i++) {
         g_autoptr(Object) dev = NULL;
 
-        if (!m->i8042 && g_str_equal(isa_devices[i], "i8042")) {
+        if ((!m->i8042 && g_str_equal(isa_devices[i], "i8042")) ||
+            (!irqchip_ops() && i >= KERNEL_HAS)) {
             continue;
         }
         dev = object_new(isa_devices[i]);

@@ -18,6 +18,7 @@ bool gsi_level(unsigned gsi);
 /* Told of every change of a line; more than one may listen (accelerator, qtest interception). */
 typedef void GsiListener(void *opaque, unsigned gsi, bool level);
 void gsi_listen(GsiListener *fn, void *opaque);
+void gsi_unlisten(GsiListener *fn, void *opaque);
 
 /* Performs an MSI: a 32-bit little-endian write of `data` to `addr`. To the APIC range
  * (0xfee00000..0xfeefffff) it is an interrupt, given to the accelerator; elsewhere it is a memory

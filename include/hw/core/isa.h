@@ -19,6 +19,7 @@ enum {
     GSI_SOURCE_SCI = 8,
     GSI_SOURCE_RTC,
     GSI_SOURCE_SERIAL, /* four of them */
+    GSI_SOURCE_PIT = GSI_SOURCE_SERIAL + 4,
     GSI_SOURCE_TEST = 31, /* lines that a test drives itself */
 };
 
