@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cpu-list.h"
+#include "qom/cpu-list.h"
 
 #include "property-number.h"
 #include "qapi/keyval.h"

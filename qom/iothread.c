@@ -2,7 +2,7 @@
 /* -object iothread: a thread with an event loop that serves virtqueues. */
 #include "qom/iothread.h"
 
-#include "cpu-list.h"
+#include "qom/cpu-list.h"
 #include "event-loop-base.h"
 #include "internal.h"
 

@@ -404,6 +404,27 @@ static bool parse_rtc(const char *arg, Error **errp)
     return cmd_group_parse(&rtc_group, arg, NULL, errp);
 }
 
+/* ---- NUMA ---- */
+
+/* Judged when the topology of the machine is known. */
+static bool group_numa_add(Opts *opts, Error **errp)
+{
+    cmd_item_add(&config.numa, opts, NULL, NULL);
+    return true;
+}
+
+static const CmdParam numa_params[] = {
+    { "type", "string", "node, dist or cpu" },
+    { NULL, NULL, NULL },
+};
+static const CmdGroup numa_group = { "numa", "type", numa_params, false, group_numa_add, NULL };
+CMD_GROUP(numa_group)
+
+static bool parse_numa(const char *arg, Error **errp)
+{
+    return cmd_group_parse(&numa_group, arg, NULL, errp);
+}
+
 /* ---- SMBIOS ---- */
 
 static bool group_smbios_add(Opts *opts, Error **errp)
@@ -456,6 +477,11 @@ static const CmdOption machine_options[] = {
     { "rtc", true, parse_rtc,
       "-rtc [base=utc|localtime|date][,clock=host|rt|vm][,driftfix=none|slew]\n"
       "                sets the guest's clock" },
+    { "numa", true, parse_numa,
+      "-numa node[,memdev=id][,cpus=first[-last]][,nodeid=n]\n"
+      "-numa dist,src=n,dst=n,val=distance\n"
+      "-numa cpu,node-id=n[,socket-id=n][,die-id=n][,core-id=n][,thread-id=n]\n"
+      "                divides memory and processors into NUMA nodes" },
     { "smbios", true, parse_smbios,
       "-smbios type=0|1|2|3|4|11|17[,field=text][,...]\n"
       "                sets fields of SMBIOS tables" },

@@ -251,6 +251,7 @@ void cmdline_cleanup(void)
     free_items(&config.devices);
     free_items(&config.json_devices);
     free_items(&config.accels);
+    free_items(&config.numa);
     free_items(&config.serials);
     free_items(&config.device_help);
     g_clear_pointer(&config.machine, json_object_unref);

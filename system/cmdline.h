@@ -106,6 +106,7 @@ typedef struct CmdText {
 typedef struct SystemConfig {
     JsonObject *machine; /* keyval form: "type", "accel", "smp", "memory", "boot", properties */
     GPtrArray *accels;   /* CmdItem with json, in order */
+    GPtrArray *numa;     /* CmdItem with opts, in order */
     char *cpu;
     char *kernel, *initrd, *append, *bios;
 

@@ -13,6 +13,7 @@
 #include "cmdline.h"
 #include "hw/core/cpu.h"
 #include "hw/core/machine.h"
+#include "hw/core/numa.h"
 #include "hw/core/runstate.h"
 #include "hw/i386/smbios.h"
 #include "monitor/monitor.h"
@@ -274,6 +275,20 @@ static void configure_machine(MachineState *m)
     }
 }
 
+static void configure_numa(MachineState *m)
+{
+    for (guint i = 0; config.numa && i < config.numa->len; i++) {
+        const CmdItem *item = config.numa->pdata[i];
+        Error *err = NULL;
+
+        cmd_location_push(&item->loc);
+        if (!numa_option_add(m, item->opts, &err)) {
+            startup_fail(err);
+        }
+        report_pop();
+    }
+}
+
 static void start_qtest(void)
 {
     Error *err = NULL;
@@ -310,6 +325,7 @@ void startup_backends(void)
     startup_block_nodes(mc->default_if);
     configure_machine(current_machine);
     startup_accel();
+    configure_numa(current_machine);
     if (config.mem_lock && !process_lock_memory(config.mem_lock_on_fault, &err)) {
         startup_fail(err);
     }

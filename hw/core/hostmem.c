@@ -129,7 +129,7 @@ static bool backend_complete(Object *obj, Error **errp)
         madvise(host, b->mapped, MADV_DONTDUMP);
     }
     madvise(host, b->mapped, MADV_DONTFORK);
-    if (b->prealloc && !populate(b, errp)) {
+    if (!hostmem_apply_policy(b, errp) || (b->prealloc && !populate(b, errp))) {
         backend_unmap(b);
         return false;
     }
@@ -225,6 +225,12 @@ static const Property backend_props[] = {
     BACKEND_BOOL("merge", merge, true, "Mark memory as mergeable", .changed = merge_changed),
     BACKEND_BOOL("dump", dump, true, "Set to 'off' to exclude from core dump",
                  .changed = dump_changed),
+    {.name = "host-nodes", .type = &prop_host_nodes,
+     .offset = offsetof(MemoryBackend, host_nodes), .check = check_fixed,
+     .description = "Binds memory to the list of NUMA host nodes"},
+    {.name = "policy", .type = &prop_enum, .offset = offsetof(MemoryBackend, policy),
+     .def = DEFAULT_ENUM, .def_int = HOST_MEM_POLICY_DEFAULT, .arg = &qapi_enum_HostMemPolicy,
+     .check = check_fixed, .description = "Set the NUMA policy"},
     {.name = "prealloc-threads", .type = &prop_object_uint32,
      .offset = offsetof(MemoryBackend, prealloc_threads), .def = DEFAULT_UINT, .def_int = 1,
      .description = "Number of CPU threads to use for prealloc", .check = check_threads},

@@ -7,6 +7,7 @@
 
 #include "hw/core/cpu.h"
 #include "hw/core/hostmem.h"
+#include "hw/core/numa.h"
 #include "util/biglock.h"
 
 #define DEFAULT_RAM_SIZE (128ULL << 20)
@@ -170,6 +171,12 @@ static bool machine_ram_init(MachineState *m, Error **errp)
 {
     const MachineClass *mc = MACHINE_CLASS(m);
 
+    if (!numa_complete(m, errp)) {
+        return false;
+    }
+    if (numa_nodes()) {
+        return true; /* each node has its own */
+    }
     if (m->memory_backend) {
         return find_backend(m, errp);
     }
@@ -270,4 +277,5 @@ void machine_destroy(MachineState *m)
         object_unuse(m->ram_backend);
         m->ram_backend = NULL;
     }
+    numa_cleanup();
 }

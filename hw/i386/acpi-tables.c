@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * XSDT, FADT, FACS, DSDT, MADT, SSDT and MCFG, laid out one after the other where the memory map
- * reserves room, and the RSDP in the BIOS area. The DSDT is compiled from ASL when the program is
- * built.
+ * XSDT, FADT, FACS, DSDT, MADT, SSDT, MCFG, SRAT and SLIT, laid out one after the other where the
+ * memory map reserves room, and the RSDP in the BIOS area. The DSDT is compiled from ASL when the
+ * program is built.
  */
 #include "hw/i386/acpi-tables.h"
 
@@ -11,6 +11,7 @@
 
 #include "acpi-ssdt.h"
 #include "hw/core/cpu.h"
+#include "hw/core/numa.h"
 #include "hw/i386/acpi-dsdt-pc.h"
 #include "hw/i386/acpi-dsdt-q35.h"
 #include "hw/i386/boot.h"
@@ -241,6 +242,86 @@ static GByteArray *madt_build(void)
     return t;
 }
 
+/* Which processors and which memory are near each other (ACPI 6.5 §5.2.16). */
+static void srat_cpu(GByteArray *t, uint32_t apic_id, uint32_t node)
+{
+    if (apic_id < 255 && node < 256) {
+        put8(t, 0);
+        put8(t, 16);
+        put8(t, node);
+        put8(t, apic_id);
+        put32(t, 1); /* enabled */
+        put32(t, 0);
+        put32(t, 0);
+    } else {
+        put8(t, 2);
+        put8(t, 24);
+        put16(t, 0);
+        put32(t, node);
+        put32(t, apic_id);
+        put32(t, 1);
+        put32(t, 0);
+        put32(t, 0);
+    }
+}
+
+static void srat_memory(GByteArray *t, uint64_t addr, uint64_t size, uint32_t node)
+{
+    put8(t, 1);
+    put8(t, 40);
+    put32(t, node);
+    put16(t, 0);
+    put64(t, addr);
+    put64(t, size);
+    put32(t, 0);
+    put32(t, 1);
+    put64(t, 0);
+}
+
+/* A node's memory may be on both sides of the gap for devices. */
+static void srat_node_memory(GByteArray *t, uint64_t start, uint64_t end, uint64_t below,
+                             uint32_t node)
+{
+    if (start < MIN(end, below)) {
+        srat_memory(t, start, MIN(end, below) - start, node);
+    }
+    if (MAX(start, below) < end) {
+        srat_memory(t, (1ull << 32) + MAX(start, below) - below, end - MAX(start, below), node);
+    }
+}
+
+static GByteArray *srat_build(const AcpiPlatform *p)
+{
+    GByteArray *t = table_begin("SRAT", 3);
+    uint64_t start = 0;
+
+    put32(t, 1);
+    put64(t, 0);
+    for (unsigned i = 0; i < cpu_count(); i++) {
+        srat_cpu(t, cpu_get(i)->apic_id, numa_node_of_cpu(i));
+    }
+    for (unsigned i = 0; i < numa_nodes(); i++) {
+        srat_node_memory(t, start, start + numa_size(i), p->ram_below_4g, i);
+        start += numa_size(i);
+    }
+    table_end(t);
+    return t;
+}
+
+static GByteArray *slit_build(void)
+{
+    GByteArray *t = table_begin("SLIT", 1);
+
+    put64(t, numa_nodes());
+    for (unsigned a = 0; a < numa_nodes(); a++) {
+        for (unsigned b = 0; b < numa_nodes(); b++) {
+            put8(t, numa_distance(a, b));
+        }
+    }
+    table_end(t);
+    return t;
+}
+
 static GByteArray *mcfg_build(uint64_t base)
 {
     GByteArray *t = table_begin("MCFG", 1);
@@ -311,7 +392,7 @@ void acpi_tables_build(MachineState *m, const AcpiPlatform *p)
     AcpiPlacer rest = { .next = p->tables_base, .end = p->tables_end };
     uint64_t facs = table_place(&rest, facs_build());
     uint64_t dsdt = table_place(&rest, dsdt_build(p->q35));
-    uint64_t listed[4];
+    uint64_t listed[6];
     unsigned n = 0;
 
     listed[n++] = table_place(&rest, fadt_build(p, facs, dsdt));
@@ -319,6 +400,12 @@ void acpi_tables_build(MachineState *m, const AcpiPlatform *p)
     listed[n++] = table_place(&rest, ssdt_build(p));
     if (p->ecam_base) {
         listed[n++] = table_place(&rest, mcfg_build(p->ecam_base));
+    }
+    if (numa_nodes()) {
+        listed[n++] = table_place(&rest, srat_build(p));
+    }
+    if (numa_nodes() && numa_has_distances()) {
+        listed[n++] = table_place(&rest, slit_build());
     }
     table_place(&rsdp, rsdp_build(table_place(&rest, xsdt_build(listed, n))));
 }

@@ -155,6 +155,7 @@ static void boot_ready(void *opaque)
     PciSetupRange low = mmio32(), high = mmio64(m);
     AcpiPlatform p = {
         .q35 = is_q35,
+        .ram_below_4g = pc_ram_below_4g,
         .pm_base = PM_BASE,
         .gpe0_base = is_q35 ? PM_BASE + 0x20 : 0xafe0,
         .gpe0_len = is_q35 ? 16 : 4,

@@ -5,6 +5,7 @@
 
 #include "hw/core/datadir.h"
 #include "hw/core/hostmem.h"
+#include "hw/core/numa.h"
 #include "pc.h"
 #include "util/biglock.h"
 
@@ -153,6 +154,55 @@ static bool load_firmware(const char *path, Error **errp)
 
 /* ---- RAM ---- */
 
+/* One piece of host memory; the pieces follow each other in the guest, with gaps for devices. */
+typedef struct RamPiece {
+    uint8_t *host;
+    uint64_t size;
+} RamPiece;
+
+static GArray *pieces; /* of RamPiece */
+
+static void piece_add(Object *backend)
+{
+    RamPiece p = { MEMORY_BACKEND(backend)->host, MEMORY_BACKEND(backend)->mapped };
+
+    g_array_append_val(pieces, p);
+    ram_bytes += p.size;
+}
+
+/* Maps bytes [from, to) of RAM to `addr`. */
+static bool map_ram(const char *name, uint64_t addr, uint64_t from, uint64_t to, Error **errp)
+{
+    uint64_t start = 0;
+
+    for (unsigned i = 0; i < pieces->len; i++) {
+        const RamPiece *p = &g_array_index(pieces, RamPiece, i);
+        uint64_t first = MAX(from, start), last = MIN(to, start + p->size);
+
+        if (first < last && !guest_ram_add(name, addr + (first - from), last - first,
+                                           p->host + (first - start), false, errp)) {
+            return false;
+        }
+        start += p->size;
+    }
+    return true;
+}
+
+/* False if the machine has no RAM. */
+static bool find_pieces(const MachineState *m)
+{
+    pieces = g_array_new(FALSE, FALSE, sizeof(RamPiece));
+    if (m->ram_backend) {
+        piece_add(m->ram_backend);
+    }
+    for (unsigned i = 0; i < numa_nodes(); i++) {
+        if (numa_memdev(i)) {
+            piece_add(numa_memdev(i));
+        }
+    }
+    return pieces->len > 0;
+}
+
 bool pc_memory_init(MachineState *m, const PcRamSplit *split, Error **errp)
 {
     static const uint8_t closed[7];
@@ -161,11 +211,14 @@ bool pc_memory_init(MachineState *m, const PcRamSplit *split, Error **errp)
     if (m->firmware && !load_firmware(m->firmware, errp)) {
         return false;
     }
-    if (m->ram_backend) {
-        MemoryBackend *b = MEMORY_BACKEND(m->ram_backend);
+    if (find_pieces(m)) {
+        const RamPiece *first = &g_array_index(pieces, RamPiece, 0);
 
-        ram_host = b->host;
-        ram_bytes = b->mapped;
+        ram_host = first->host;
+        if (pieces->len > 1 && first->size < PAM_END) {
+            error_set(errp, "-numa: the first node with memory needs 1 MiB at least");
+            return false;
+        }
         below = ram_bytes;
         if (below >= split->threshold) {
             below = split->below;
@@ -173,15 +226,9 @@ bool pc_memory_init(MachineState *m, const PcRamSplit *split, Error **errp)
         if (limit && below > limit) {
             below = limit;
         }
-        if (!guest_ram_add("ram-low", 0, MIN(below, LOW_RAM_END), ram_host, false, errp)) {
-            return false;
-        }
-        if (below > PAM_END && !guest_ram_add("ram-below-4g", PAM_END, below - PAM_END,
-                                              ram_host + PAM_END, false, errp)) {
-            return false;
-        }
-        if (below < ram_bytes && !guest_ram_add("ram-above-4g", FOUR_GIB, ram_bytes - below,
-                                                ram_host + below, false, errp)) {
+        if (!map_ram("ram-low", 0, 0, MIN(below, LOW_RAM_END), errp) ||
+            (below > PAM_END && !map_ram("ram-below-4g", PAM_END, PAM_END, below, errp)) ||
+            (below < ram_bytes && !map_ram("ram-above-4g", FOUR_GIB, below, ram_bytes, errp))) {
             return false;
         }
     }

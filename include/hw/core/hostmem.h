@@ -2,6 +2,7 @@
 #ifndef SPINDLE_HW_CORE_HOSTMEM_H
 #define SPINDLE_HW_CORE_HOSTMEM_H
 
+#include "qapi/qapi-qom.h"
 #include "qom/object.h"
 
 /* Host memory for guest RAM (-object memory-backend-*). Runs in: main thread. */
@@ -18,8 +19,14 @@ typedef struct MemoryBackend {
     char *mem_path;
     uint64_t offset, hugetlbsize;
     bool readonly, discard_data, seal, hugetlb;
+    GArray *host_nodes; /* of uint16_t; NULL: none */
+    HostMemPolicy policy;
     int fd; /* -1: anonymous */
 } MemoryBackend;
+
+/* hostmem-policy.c: binds the memory to nodes of the host, before a page of it is touched. */
+bool hostmem_apply_policy(MemoryBackend *b, Error **errp);
+extern const PropertyType prop_host_nodes;
 
 typedef struct MemoryBackendClass {
     ObjectClass parent_class;

@@ -15,6 +15,7 @@
 
 typedef struct AcpiPlatform {
     uint64_t tables_base, tables_end; /* room for all but the RSDP */
+    uint64_t ram_below_4g;
     bool q35;         /* which of the DSDTs */
     uint16_t pm_base; /* port of the PM1a event block; control at +4, timer at +8 */
     uint16_t gpe0_base;

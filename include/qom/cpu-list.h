@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef QOM_CPU_LIST_H
-#define QOM_CPU_LIST_H
+#ifndef SPINDLE_QOM_CPU_LIST_H
+#define SPINDLE_QOM_CPU_LIST_H
 
 /* Lists of host CPU numbers: [0, 1] in JSON, "0-1" or "0" (repeatable) in key=value form. */
 
