@@ -106,32 +106,24 @@ class LinuxLifeCycle(GuestCase):
         self.assertGreaterEqual(len(flushed), 60)
         self.check_flushed(flushed)
 
-    def test_sigterm_under_load_pc(self):
+    def test_sigterm_under_load(self):
         self.terminate('pc', 'io_uring')
 
-    def test_sigterm_under_load_q35(self):
-        self.terminate('q35', 'threads')
-
-    def test_panic(self):
-        guest = self.start('pc', '-device', 'pvpanic', append='panic=0')
+    def test_daemon_and_panic(self):
+        """As a daemon, with the machine paused at first; the guest's kernel panics under load."""
+        guest = self.start('q35', '-S', '-device', 'pvpanic', mode='threads', append='panic=0',
+                           daemonize=True, wait=False)
+        self.assertEqual(guest.qmp('query-status')['status'], 'prelaunch')
+        guest.qmp('cont')
+        guest.cpus = guest.wait_ready()
         Load(guest, ['d0', 'd1'])
+        self.leave_mark(guest, 'daemon')
         guest.agent.send('echo c >/proc/sysrq-trigger')
         event = guest.wait_event('GUEST_PANICKED')
         self.assertEqual(event['data']['action'], 'poweroff')
         event = guest.wait_event('SHUTDOWN')
         self.assertEqual(event['data'], {'guest': True, 'reason': 'guest-panic'})
-        self.assertEqual(guest.wait_exit(), 0)
-
-    def test_daemon(self):
-        """As a daemon, with the machine paused at first."""
-        guest = self.start('q35', '-S', daemonize=True, wait=False)
-        self.assertEqual(guest.qmp('query-status')['status'], 'prelaunch')
-        guest.qmp('cont')
-        guest.cpus = guest.wait_ready()
-        load = Load(guest, ['d0', 'd1'])
-        self.leave_mark(guest, 'daemon')
-        load.end()
-        guest.poweroff()
+        guest.wait_exit()
         self.assertEqual(self.file_bytes(self.paths[0], 0, BLOCK), b'daemon'.rjust(BLOCK))
 
 

@@ -69,7 +69,7 @@ def tests_of_main():
     return list(runner._flatten(loader.loadTestsFromModule(sys.modules['__main__'])))
 
 
-def main(limit=900):
+def main(limit=1700):
     """Runs the tests of the main module here or in the rig, or skips them, saying why."""
     # Whoever ends the test early wants its directories gone, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

@@ -25,7 +25,7 @@ from .place import guest_initramfs, static_busybox, tool
 
 MODULES = ['irqbypass', 'kvm', 'kvm-amd', 'brd']
 END = 'RIG-STATUS'
-PASSED_ON = ('QTEST_TIMES', 'ASAN_OPTIONS', 'UBSAN_OPTIONS', 'TSAN_OPTIONS', 'LSAN_OPTIONS',
+PASSED_ON = ('QTEST_TIMES', 'QTEST_VERBOSE', 'ASAN_OPTIONS', 'UBSAN_OPTIONS', 'TSAN_OPTIONS', 'LSAN_OPTIONS',
              'SPINDLE_AIO_ENGINE')
 NOT_NEEDED = {'test', 'tests', 'idlelib', 'lib2to3', 'tkinter', 'turtledemo', 'ensurepip', 'distutils',
               'pydoc_data', 'site-packages', 'dist-packages', 'lib-dynload'}
@@ -57,7 +57,8 @@ def add_python(archive):
     executable = os.path.realpath(sys.executable)
     archive.program(executable, executable)
     library = sysconfig.get_paths()['stdlib']
-    archive.tree(library, library, leave_out=NOT_NEEDED)
+    archive.tree(library, library, leave_out=NOT_NEEDED | {
+        os.path.basename(d) for d in glob.glob(library + '/config-*')})
     for path in glob.glob(library + '/lib-dynload/*.so'):
         if '_tkinter' not in path:
             archive.program(path, path)
@@ -117,17 +118,22 @@ def run(binary, command, files=(), limit=900, out=None):
         p = popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                   stderr=open(directory + '/stderr', 'wb'))
         timer = threading.Timer(limit, p.kill)
+        timer.daemon = True
         timer.start()
         status = None
-        for raw in p.stdout:
-            line = raw.decode(errors='replace').rstrip('\r\n')
-            if line.startswith(END):
-                status = int(line.split()[1])
-            elif line:
-                print(line, file=out, flush=True)
-        p.wait()
-        timer.cancel()
-        _running.discard(p)
+        try:
+            for raw in p.stdout:
+                line = raw.decode(errors='replace').rstrip('\r\n')
+                if line.startswith(END):
+                    status = int(line.split()[1])
+                elif line:
+                    print(line, file=out, flush=True)
+        finally:
+            timer.cancel()
+            if status is None:
+                p.kill()
+            p.wait()
+            _running.discard(p)
         if status is None:
             print('# the rig ended too early (limit: %d s)' % limit, file=out)
             for line in tail(directory + '/console') + tail(directory + '/stderr'):
