@@ -71,6 +71,7 @@ AioContext *aio_context_new(Error **errp)
     ctx->pool_max = DEFAULT_POOL_MAX;
     ctx->virtual_deadline = INT64_MAX;
     ctx->contexts_link.data = ctx;
+    ctx->gate.link.data = ctx;
     g_queue_init(&ctx->ready);
     g_queue_init(&ctx->poll_fds);
     ctx->services = g_ptr_array_new_with_free_func(g_free);
@@ -172,6 +173,7 @@ void aio_context_leave(AioContext *ctx)
     g_queue_unlink(&contexts, &ctx->contexts_link);
     pthread_mutex_unlock(&contexts_lock);
 
+    aio_gate_close_context(ctx);
     publish_ops(ctx, NULL);
     ops->destroy(ctx);
     urcu_memb_unregister_thread();

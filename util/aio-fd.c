@@ -21,6 +21,8 @@ static void assert_in_context(AioContext *ctx)
 
 static void fd_update(AioFd *h)
 {
+    /* Engines leave it for the end of a callback; see run_end(). */
+    h->update = h->running;
     if (h->ctx->ops) {
         h->ctx->ops->fd_update(h->ctx, h);
     }
@@ -142,6 +144,7 @@ void aio_fd_mark_ready(AioFd *h, unsigned revents)
 static void run_end(AioFd *h)
 {
     h->running = false;
+    h->update = false;
     if (h->removed) {
         return;
     }
@@ -209,6 +212,10 @@ bool aio_fd_run_poll(AioFd *h)
     }
     h->running = true;
     found = h->ops->poll(h->opaque);
+    if (!found && !h->removed && !h->revents && !h->update) {
+        h->running = false;
+        return false;
+    }
     h->hit |= found;
     run_end(h);
     return found;

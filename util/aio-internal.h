@@ -56,6 +56,7 @@ struct AioFd {
     bool want_write;
     bool removed; /* only kept until nobody walks over it */
     bool running; /* a callback of it is on the stack */
+    bool update;  /* the engine has to be told of a change when it returns */
     bool queued;  /* on ctx->ready */
     bool polling; /* between poll_begin and poll_end */
     bool hit;     /* had an event in this turn */
@@ -85,6 +86,20 @@ typedef struct AioTimerHeap {
 } AioTimerHeap;
 
 #define AIO_N_CLOCKS (AIO_CLOCK_HOST + 1)
+
+enum { AIO_GATE_OUT, AIO_GATE_WAITING, AIO_GATE_HOLDING };
+
+/* A context's part in aio-gate.c. */
+typedef struct AioGate {
+    int state; /* atomic; a waiting one is admitted by others */
+    GList link;
+    int64_t since_ns;   /* when it was admitted */
+    int64_t give_up_ns; /* when it stops waiting */
+    bool found;         /* there was work since it was admitted */
+    int sched_fd;       /* 0: not open yet; -1: cannot be */
+    int64_t sampled_ns;
+    int64_t delay_ns; /* as of then */
+} AioGate;
 
 typedef enum { AIO_AWAKE, AIO_SLEEPING } AioWakeState;
 
@@ -129,10 +144,10 @@ struct AioContext {
     uint64_t turn;         /* counts calls of aio_poll() */
     int64_t wait_start_ns; /* when the latest wait began */
     bool poll_expired;     /* its busy-wait is over */
+    int64_t waited_ns;     /* how long nothing came in it */
     int64_t completion_poll_ns;
     bool completion_hit;
-    int64_t next_yield_ns;
-    int64_t poll_holdoff_until_ns; /* no polling before, for want of CPUs */
+    AioGate gate;
 
     AioCounters counters;
 
@@ -181,6 +196,29 @@ void aio_timers_free(AioContext *ctx);
 /* Calls what has been collected, even inside a plugged section: before a thread may sleep. Returns
  * whether there was anything. */
 bool aio_defer_flush(void);
+
+/* ---- aio-gate.c. Runs in: the context ---- */
+
+typedef enum {
+    AIO_GATE_GO,      /* busy-wait */
+    AIO_GATE_WAIT,    /* sleep with notifications off; whose turn it is gets kicked */
+    AIO_GATE_GIVE_UP, /* it took too long */
+} AioGateAnswer;
+
+/* Whether CPUs are short. */
+bool aio_gate_closed(int64_t now);
+/* Asks the scheduler now and then whether they are. */
+void aio_gate_sample(AioContext *ctx, int64_t now);
+/* Takes a place, or a place in the line. */
+AioGateAnswer aio_gate_ask(AioContext *ctx, int64_t now);
+/* How long the holder of a place may busy-wait for an event, of `limit` ns. */
+int64_t aio_gate_limit(AioContext *ctx, int64_t limit);
+/* Its slice is over, and others wait. */
+bool aio_gate_over(AioContext *ctx, int64_t now);
+bool aio_gate_wanted(void);
+/* Leaves the place, or the line; `again`: to its end. */
+void aio_gate_leave(AioContext *ctx, int64_t now, bool again);
+void aio_gate_close_context(AioContext *ctx);
 
 /* ---- thread-pool.c ---- */
 

@@ -2,8 +2,6 @@
 /* One turn of the event loop, and the adaptive busy-wait before it sleeps. */
 #include "util/aio.h"
 
-#include <sched.h>
-
 #include "aio-internal.h"
 #include "util/biglock.h"
 
@@ -12,21 +10,18 @@
 /* A polled handler without any event for this long, or twice the longest busy-wait, goes back to
  * its descriptor. */
 #define POLL_IDLE_NS (10 * 1000 * 1000)
-/* How often the busy-wait asks the scheduler whether another thread wants this CPU. Each asking
- * gives up a time slice if so; hence not in every busy-wait, and not at its very beginning. */
-#define YIELD_AFTER_NS 2000
-#define YIELD_EVERY_NS (1000 * 1000)
-/* A hole this long between two looks at the clock: somebody else had this CPU. */
-#define CONTENTION_NS 15000
-/* Polling then pauses for this many times what was lost: it never costs more than this part. */
-#define HOLDOFF_FACTOR 64
-#define HOLDOFF_MAX_NS (1000 * 1000 * 1000)
+/* A busy-wait that keeps finding work goes on for so long before the loop sees to the rest. */
+#define STAY_NS (100 * 1000)
+/* When CPUs are short, a source whose events come so soon after each other is worth waiting for:
+ * then it is the waiting for a CPU that takes most of the time. */
+#define GATED_MAX_NS (1000 * 1000)
 
 typedef enum {
     WAIT_EXPIRED, /* nothing came (or polling is off): sleep */
     WAIT_ENDED,   /* nothing came, but poll_end callbacks have run: the caller must look again */
     WAIT_FOUND,   /* a handler found work and did it */
     WAIT_EVENT,   /* something waits to be dispatched */
+    WAIT_PARKED,  /* sleep, but leave the sources in poll mode */
 } WaitResult;
 
 static int64_t now_ns(void)
@@ -87,9 +82,10 @@ static bool look_once(AioContext *ctx)
 /*
  * Brings each handler into the mode that its budget asks for and returns the longest budget. A
  * handler joins when its own events have been coming quickly; the busy-wait is as long as the most
- * promising of them deserves, and the others ride along until they have been silent for long.
+ * promising of them deserves, and the others ride along until they have been silent for long. Sets
+ * *ended if a handler left the mode: then callbacks may have run.
  */
-static int64_t enter_poll_mode(AioContext *ctx, int64_t max_ns, int64_t now)
+static int64_t enter_poll_mode(AioContext *ctx, int64_t max_ns, int64_t now, bool *ended)
 {
     int64_t budget = ctx->ops->inflight(ctx) > 0 ? ctx->completion_poll_ns : 0;
     int64_t idle_ns = MAX(POLL_IDLE_NS, max_ns < G_MAXINT64 / 2 ? 2 * max_ns : max_ns);
@@ -107,6 +103,7 @@ static int64_t enter_poll_mode(AioContext *ctx, int64_t max_ns, int64_t now)
                 budget = MAX(budget, h->poll_ns);
             }
         } else {
+            *ended |= h->polling;
             aio_fd_poll_end(h);
         }
     }
@@ -115,72 +112,107 @@ static int64_t enter_poll_mode(AioContext *ctx, int64_t max_ns, int64_t now)
 }
 
 /*
- * When another thread wants this CPU, busy-waiting takes time from the very work that it waits for,
- * and using up its share of time makes this thread wait for its next turn when work has come. A
- * thread that sleeps instead is let in at once. So polling pauses in proportion to what was lost.
+ * Looks for work until `limit` ns have passed without any. What is found is finished here, without
+ * a turn of the whole loop for each batch, up to `stay_until`. *idle: it ended for want of work.
  */
-static void note_contention(AioContext *ctx, int64_t now, int64_t lost_ns)
+static WaitResult busy_wait_loop(AioContext *ctx, int64_t start, int64_t limit, int64_t stay_until,
+                                 bool *idle)
 {
-    ctx->poll_holdoff_until_ns = now + MIN(lost_ns * HOLDOFF_FACTOR, HOLDOFF_MAX_NS);
-}
-
-static WaitResult busy_wait_loop(AioContext *ctx, int64_t start, int64_t limit)
-{
-    int64_t last = start;
+    int64_t now = start, since = start;
+    WaitResult nothing = WAIT_EXPIRED, other = WAIT_EVENT;
 
     for (;;) {
-        int64_t now = now_ns();
-        int64_t lost = now - last;
-
-        /* Before the look, for that may find what only came while the CPU was away. */
-        if (lost > CONTENTION_NS) {
-            note_contention(ctx, now, lost);
-        }
-        last = now;
         if (look_once(ctx)) {
-            return WAIT_FOUND;
+            ctx->waited_ns = MAX(ctx->waited_ns, now - since);
+            ctx->gate.found = true;
+            nothing = other = WAIT_FOUND;
+            aio_defer_flush();
+            ctx->ops->flush(ctx);
+            now = since = now_ns();
+            if (now >= stay_until || work_pending(ctx) || ctx->ops->peek(ctx)) {
+                return WAIT_FOUND;
+            }
+            continue;
         }
         if (work_pending(ctx) || ctx->ops->peek(ctx)) {
-            return WAIT_EVENT;
+            ctx->waited_ns = MAX(ctx->waited_ns, now - since);
+            return other;
         }
-        if (lost > CONTENTION_NS || now - start >= limit) {
-            return WAIT_EXPIRED;
-        }
-        if (now >= ctx->next_yield_ns && now - start >= YIELD_AFTER_NS) {
-            ctx->next_yield_ns = now + YIELD_EVERY_NS;
-            sched_yield();
+        if (now - since >= aio_gate_limit(ctx, limit)) {
+            *idle = true;
+            return nothing;
         }
         cpu_relax();
+        now = now_ns();
+    }
+}
+
+/* With a place at the gate, or while it is open. */
+static WaitResult busy_wait_admitted(AioContext *ctx, int64_t start, int64_t limit,
+                                     int64_t stay_until)
+{
+    bool idle = false;
+    WaitResult result = busy_wait_loop(ctx, start, limit, stay_until, &idle);
+
+    if (result != WAIT_EXPIRED) {
+        counter_add(&ctx->counters.polled, 1);
+    }
+    if (idle && aio_gate_wanted() && ctx->gate.found && aio_gate_closed(start)) {
+        /* The guest is slower than us; it will come back to us, though. */
+        aio_gate_leave(ctx, now_ns(), true);
+        return result == WAIT_FOUND ? WAIT_FOUND : WAIT_PARKED;
+    }
+    if (!idle && aio_gate_over(ctx, start)) {
+        aio_gate_leave(ctx, now_ns(), true);
+    }
+    return result;
+}
+
+static WaitResult busy_wait_gated(AioContext *ctx, int64_t start, int64_t limit, int64_t stay_until)
+{
+    if (!aio_gate_closed(start)) {
+        aio_gate_leave(ctx, start, false);
+        return busy_wait_admitted(ctx, start, limit, stay_until);
+    }
+    switch (aio_gate_ask(ctx, start)) {
+    case AIO_GATE_GO:
+        return busy_wait_admitted(ctx, start, limit, stay_until);
+    case AIO_GATE_WAIT:
+        return WAIT_PARKED;
+    default:
+        return WAIT_EXPIRED;
     }
 }
 
 static WaitResult busy_wait(AioContext *ctx, int64_t start)
 {
-    int64_t max_ns = poll_max_ns(ctx);
+    int64_t max_ns = poll_max_ns(ctx), stay = STAY_NS, budget, timeout;
     WaitResult result = WAIT_EXPIRED;
-    int64_t budget, timeout;
+    bool ended = false;
 
     if (max_ns == 0 && ctx->n_polling == 0) {
         return WAIT_EXPIRED;
     }
     aio_plug();
-    if (start >= ctx->poll_holdoff_until_ns) {
-        budget = enter_poll_mode(ctx, max_ns, start);
-        timeout = aio_timers_timeout(ctx);
-        if (timeout >= 0) {
-            budget = MIN(budget, timeout);
-        }
-        if (budget > 0) {
-            aio_defer_flush();
-            ctx->ops->flush(ctx);
-            result = busy_wait_loop(ctx, now_ns(), budget);
-            if (result != WAIT_EXPIRED) {
-                counter_add(&ctx->counters.polled, 1);
-            }
-        }
+    aio_gate_sample(ctx, start);
+    budget = enter_poll_mode(ctx, max_ns, start, &ended);
+    timeout = aio_timers_timeout(ctx);
+    if (timeout >= 0) {
+        budget = MIN(budget, timeout);
+        stay = MIN(stay, timeout);
     }
-    if (result == WAIT_EXPIRED && leave_poll_mode(ctx)) {
+    if (budget > 0) {
+        aio_defer_flush();
+        ctx->ops->flush(ctx);
+        result = busy_wait_gated(ctx, start, budget, start + stay);
+    }
+    if (result == WAIT_EXPIRED) {
+        ended |= leave_poll_mode(ctx);
+    }
+    if (ended && result == WAIT_EXPIRED) {
         result = WAIT_ENDED;
+    } else if (ended && result == WAIT_PARKED) {
+        result = WAIT_FOUND;
     }
     aio_unplug();
     return result;
@@ -210,7 +242,10 @@ static int64_t shrunk(AioContext *ctx, int64_t poll_ns)
  */
 static int64_t adapted(AioContext *ctx, int64_t poll_ns, bool hit, int64_t waited, int64_t max_ns)
 {
-    if (waited > max_ns) {
+    bool worth_it = waited <= max_ns || (hit && waited <= GATED_MAX_NS &&
+                                         aio_gate_closed(ctx->wait_start_ns));
+
+    if (!worth_it) {
         return shrunk(ctx, poll_ns);
     }
     if (hit && (poll_ns == 0 || waited > poll_ns)) {
@@ -219,16 +254,16 @@ static int64_t adapted(AioContext *ctx, int64_t poll_ns, bool hit, int64_t waite
     return MIN(poll_ns, max_ns);
 }
 
-static void adapt(AioContext *ctx, int64_t start, int64_t end)
+static void adapt(AioContext *ctx, int64_t waited, int64_t end)
 {
     int64_t max_ns = poll_max_ns(ctx);
 
     ctx->completion_poll_ns =
-        adapted(ctx, ctx->completion_poll_ns, ctx->completion_hit, end - start, max_ns);
+        adapted(ctx, ctx->completion_poll_ns, ctx->completion_hit, waited, max_ns);
     for (GList *l = ctx->poll_fds.head; l; l = l->next) {
         AioFd *h = l->data;
 
-        h->poll_ns = adapted(ctx, h->poll_ns, h->hit, end - start, max_ns);
+        h->poll_ns = adapted(ctx, h->poll_ns, h->hit, waited, max_ns);
         if (h->hit) {
             h->hit = false;
             h->last_hit_ns = end;
@@ -275,7 +310,17 @@ static WaitResult wait_for_event(AioContext *ctx, int64_t start)
     /* After WAIT_ENDED the next call goes to sleep without polling again. */
     ctx->poll_expired = result == WAIT_ENDED;
 
-    timeout = result == WAIT_EXPIRED && ctx->turn == turn ? aio_timers_timeout(ctx) : 0;
+    timeout = 0;
+    if ((result == WAIT_EXPIRED || result == WAIT_PARKED) && ctx->turn == turn) {
+        timeout = aio_timers_timeout(ctx);
+    }
+    if (timeout != 0 && result == WAIT_PARKED) {
+        int64_t left = MAX(ctx->gate.give_up_ns - start, 1);
+
+        timeout = timeout < 0 ? left : MIN(timeout, left);
+    } else if (timeout != 0) {
+        aio_gate_leave(ctx, start, false);
+    }
     if (timeout != 0) {
         sleep_in_engine(ctx, timeout);
     } else {
@@ -300,8 +345,12 @@ bool aio_poll(AioContext *ctx, bool blocking)
     if (blocking && !progress && !work_pending(ctx)) {
         start = ctx->poll_expired ? ctx->wait_start_ns : now_ns();
         ctx->wait_start_ns = start;
+        ctx->waited_ns = 0;
         result = wait_for_event(ctx, start);
         end = now_ns();
+        if (result == WAIT_EXPIRED || result == WAIT_ENDED) {
+            ctx->waited_ns = end - start;
+        }
     } else {
         ctx->ops->wait(ctx, 0);
     }
@@ -322,9 +371,9 @@ bool aio_poll(AioContext *ctx, bool blocking)
     if (event) {
         ctx->poll_expired = false; /* the next wait is a new one */
     }
-    if (start && (event || result != WAIT_ENDED) &&
+    if (start && result != WAIT_PARKED && (event || result != WAIT_ENDED) &&
         ctx->poll_fds.length + ctx->completion_hit > 0) {
-        adapt(ctx, start, end);
+        adapt(ctx, ctx->waited_ns, end);
     }
     return progress || event || result == WAIT_ENDED;
 }

@@ -317,7 +317,10 @@ static void *vcpu_thread(void *opaque)
     pthread_cond_broadcast(&vcpu_done);
     pthread_mutex_unlock(&vcpu_lock);
     if (ok) {
+        /* The guest may want it at any time: event loops do not busy-wait on its CPU. */
+        aio_reserve_cpus(1);
         vcpu_loop(v);
+        aio_reserve_cpus(-1);
     }
     return NULL;
 }

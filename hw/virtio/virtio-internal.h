@@ -78,6 +78,8 @@ struct VirtQueue {
 
 /* Publishes and interrupts. Runs in: the queue's context. */
 void virtqueue_flush(VirtQueue *vq);
+/* No kicks from here on, until they are wanted again: the ring is being watched. */
+void virtqueue_mute(VirtQueue *vq);
 /* Finds the host addresses of the ring; false if it isn't in RAM, then the device is broken.
  * Runs in: the queue's context, or the main thread while it has the queue. */
 bool virtqueue_map(VirtQueue *vq);

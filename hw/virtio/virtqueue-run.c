@@ -57,7 +57,7 @@ static void kick_poll_begin(void *opaque)
     VirtQueue *vq = opaque;
 
     vq->o.polling = true;
-    virtqueue_set_kick_wanted(vq, false);
+    virtqueue_mute(vq);
 }
 
 static void kick_poll_end(void *opaque)

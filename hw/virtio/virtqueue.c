@@ -263,6 +263,15 @@ void virtqueue_set_kick_wanted(VirtQueue *vq, bool on)
     }
 }
 
+void virtqueue_mute(VirtQueue *vq)
+{
+    virtqueue_set_kick_wanted(vq, false);
+    if (vq->event_idx && vq->desc && !virtio_is_broken(vq->vdev)) {
+        /* The wish for the very next chain still stands there; this is the one farthest away. */
+        vring_store16(used_entry(vq, vq->num), vq->o.last_avail - 1);
+    }
+}
+
 bool virtqueue_kick_wanted(const VirtQueue *vq)
 {
     return vq->o.kick_wanted;

@@ -212,6 +212,9 @@ const AioCounters *aio_counters(AioContext *ctx);
 /* ---- tuning; each may be changed at any time, from any thread ---- */
 
 void aio_set_poll_params(AioContext *ctx, int64_t max_ns, int64_t grow, int64_t shrink);
+/* n more threads (or fewer: negative) need a CPU when they want one, as a guest's processors do:
+ * when CPUs are short, event loops do not busy-wait on theirs. Runs in: any thread. */
+void aio_reserve_cpus(int n);
 /* Upper bound of requests handed to the kernel in one batch; 0: the engine's choice. */
 void aio_set_max_batch(AioContext *ctx, int64_t max_batch);
 int64_t aio_max_batch(AioContext *ctx);
