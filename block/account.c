@@ -50,6 +50,19 @@ static BlkAcct acct_of(BlockOp op)
     return acct[op];
 }
 
+static void count_latency(BlockBackend *blk, BlkAcct a, BlockRequest *req, int64_t now)
+{
+    static const BlkLatencyKind kinds[] = {
+        [BLK_ACCT_READ] = BLK_LATENCY_READ,
+        [BLK_ACCT_WRITE] = BLK_LATENCY_WRITE,
+        [BLK_ACCT_FLUSH] = BLK_LATENCY_FLUSH,
+    };
+
+    if (a != BLK_ACCT_UNMAP && G_UNLIKELY(GET(blk->latency[kinds[a]]))) {
+        blk_latency_count(blk, kinds[a], req->lane, now - req->start_ns);
+    }
+}
+
 void blk_account_done(BlockBackend *blk, BlkShard *sh, BlockRequest *req, int ret)
 {
     BlkAcct a = acct_of(req->op);
@@ -61,6 +74,7 @@ void blk_account_done(BlockBackend *blk, BlkShard *sh, BlockRequest *req, int re
         now = block_clock_fresh();
         refreshed = now_ns != 0;
     }
+    count_latency(blk, a, req, now);
     if (G_LIKELY(ret >= 0)) {
         ADD(sh->ops[a], 1);
         ADD(sh->bytes[a], req->op == BLK_OP_FLUSH ? 0 : (uint64_t)req->bytes);

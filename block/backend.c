@@ -193,6 +193,7 @@ void blk_detach_dev(BlockBackend *blk)
     ASSERT_BIG_LOCK();
     /* The device has stopped, but what it submitted is still its own. */
     blk_wait_idle(blk);
+    blk_clear_latency_bounds(blk);
     blk->dev_ops = NULL;
     blk->dev_opaque = NULL;
     __atomic_store_n(&blk->iostatus_enabled, 0, __ATOMIC_RELAXED);

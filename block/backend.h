@@ -39,6 +39,8 @@ struct BlockBackend {
     unsigned waiters;     /* the main thread waits for requests to end; atomic */
     bool write_cache;     /* atomic */
     bool account_failed, account_invalid; /* atomic */
+    struct BlkLatency *latency[BLK_LATENCY__MAX]; /* RCU; NULL: no histogram */
+    unsigned lanes;       /* queues of the device */
     bool drive_account_failed, drive_account_invalid;
 
     unsigned refs;        /* atomic */
@@ -101,6 +103,17 @@ void blk_account_done(BlockBackend *blk, BlkShard *sh, BlockRequest *req, int re
 void blk_account_sum(BlockBackend *blk, BlkShard *sum);
 /* End of the highest write ever to the node, in its own offsets. */
 int64_t block_node_wr_highest(BlockNode *node);
+
+/* ---- latency.c ---- */
+
+/* Puts a request that took `ns` into the histogram, if there is one. Runs in: the context that
+ * completes it. */
+void blk_latency_count(BlockBackend *blk, BlkLatencyKind kind, unsigned lane, uint64_t ns);
+/* Makes an empty histogram with these boundaries (of uint64_t, ns). */
+bool blk_set_latency_bounds(BlockBackend *blk, BlkLatencyKind kind, const GArray *bounds,
+                            Error **errp);
+/* No histograms any more. */
+void blk_clear_latency_bounds(BlockBackend *blk);
 
 /* ---- drive.c ---- */
 

@@ -150,6 +150,11 @@ BlockDeviceStats *block_backend_stats(BlockBackend *blk)
     s->invalid_wr_operations = (int64_t)sum.invalid[BLK_ACCT_WRITE];
     s->invalid_flush_operations = (int64_t)sum.invalid[BLK_ACCT_FLUSH];
     s->invalid_unmap_operations = (int64_t)sum.invalid[BLK_ACCT_UNMAP];
+    s->rd_latency_histogram = blk_latency_histogram(blk, BLK_LATENCY_READ, -1, 0);
+    s->wr_latency_histogram = blk_latency_histogram(blk, BLK_LATENCY_WRITE, -1, 0);
+    s->zone_append_latency_histogram =
+        blk_latency_histogram(blk, BLK_LATENCY_ZONE_APPEND, -1, 0);
+    s->flush_latency_histogram = blk_latency_histogram(blk, BLK_LATENCY_FLUSH, -1, 0);
     s->account_invalid = blk->account_invalid;
     s->account_failed = blk->account_failed;
     if (sum.last_access_ns) {

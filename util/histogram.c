@@ -13,10 +13,6 @@ Histogram *histogram_new(const uint64_t *bounds, unsigned n_bounds, Error **errp
     uint64_t prev = 0;
     Histogram *h;
 
-    if (n_bounds == 0) {
-        error_set(errp, "A histogram needs at least one boundary");
-        return NULL;
-    }
     for (unsigned i = 0; i < n_bounds; i++) {
         if (bounds[i] <= prev) {
             error_set(errp,
@@ -29,7 +25,7 @@ Histogram *histogram_new(const uint64_t *bounds, unsigned n_bounds, Error **errp
     }
     h = g_new0(Histogram, 1);
     h->n_bounds = n_bounds;
-    h->bounds = g_memdup2(bounds, n_bounds * sizeof(*bounds));
+    h->bounds = n_bounds ? g_memdup2(bounds, n_bounds * sizeof(*bounds)) : NULL;
     h->bins = g_new0(uint64_t, n_bounds + 1);
     return h;
 }

@@ -165,6 +165,7 @@ void virtio_blk_start(VirtIOBlkReq *req, const struct iovec *iov, unsigned niov,
     blk->iov = iov;
     blk->niov = niov;
     blk->stream = req->q;
+    blk->lane = virtqueue_index(req->q->vq);
     blk->done = req_done;
     virtqueue_busy(req->q->vq);
     blk_submit(req->q->s->blk, blk);

@@ -220,6 +220,7 @@ static bool virtio_blk_realize(VirtIODevice *vdev, Error **errp)
         blk_detach_dev(s->blk);
         return false;
     }
+    blk_set_lanes(s->blk, c->num_queues);
     blk_set_on_error(s->blk, (BlockOnError)c->rerror, (BlockOnError)c->werror);
     blk_account_config(s->blk, c->account_invalid != ON_OFF_AUTO_OFF,
                        c->account_failed != ON_OFF_AUTO_OFF);
@@ -251,6 +252,11 @@ static void virtio_blk_unrealize(VirtIODevice *vdev)
     blk_detach_dev(s->blk);
 }
 
+static BlockBackend *virtio_blk_backend(VirtIODevice *vdev)
+{
+    return VIRTIO_BLK(vdev)->blk;
+}
+
 static void virtio_blk_class_init(ObjectClass *klass, const void *data)
 {
     VirtIODeviceClass *vc = (VirtIODeviceClass *)klass;
@@ -271,6 +277,8 @@ static void virtio_blk_class_init(ObjectClass *klass, const void *data)
     vc->queue_started = virtio_blk_restart_queue;
     vc->hurry = virtio_blk_hurry;
     vc->queue_reset = virtio_blk_queue_reset;
+    vc->backend = virtio_blk_backend;
+    vc->feature_names = virtio_blk_feature_names;
 }
 
 static const Property virtio_blk_props[] = {

@@ -94,6 +94,10 @@ uint64_t virtio_blk_capacity(VirtIOBlk *s);
 uint32_t virtio_blk_config_len(const VirtIOBlk *s);
 void virtio_blk_fill_config(VirtIOBlk *s, uint8_t *config);
 
+/* ---- virtio-blk-names.c ---- */
+
+extern const VirtIOBitName virtio_blk_feature_names[];
+
 /* ---- virtio-blk-request.c. Runs in: the queue's context ---- */
 
 bool virtio_blk_handle_queue(VirtIODevice *vdev, VirtQueue *vq);

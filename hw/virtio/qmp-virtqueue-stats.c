@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* QMP: query-virtqueue-stats. */
 
+#include <unistd.h>
+
+#include "block/block.h"
 #include "qapi/qapi-virtio.h"
 #include "qom/iothread.h"
 #include "virtio-internal.h"
@@ -29,9 +32,17 @@ static char *iothread_of_context(AioContext *ctx)
     return g_strdup(q.id);
 }
 
+static BlockBackend *backend_of(VirtIODevice *vdev)
+{
+    VirtIODeviceClass *klass = VIRTIO_DEVICE_CLASS(vdev);
+
+    return klass->backend ? klass->backend(vdev) : NULL;
+}
+
 static VirtQueueStats *queue_stats(VirtQueue *vq)
 {
     const VirtQueueCounters *c = virtqueue_counters(vq);
+    BlockBackend *blk = backend_of(vq->vdev);
     VirtQueueStats *s = g_new0(VirtQueueStats, 1);
 
     s->index = vq->index;
@@ -43,6 +54,11 @@ static VirtQueueStats *queue_stats(VirtQueue *vq)
     s->polled = counter_get(&c->polled);
     s->kicks = counter_get(&c->kicks);
     s->notifications = counter_get(&c->notifications);
+    if (blk) {
+        s->rd_latency_histogram = blk_latency_histogram(blk, BLK_LATENCY_READ, vq->index, 0);
+        s->wr_latency_histogram = blk_latency_histogram(blk, BLK_LATENCY_WRITE, vq->index, 0);
+        s->flush_latency_histogram = blk_latency_histogram(blk, BLK_LATENCY_FLUSH, vq->index, 0);
+    }
     return s;
 }
 
@@ -59,7 +75,34 @@ static VirtioDeviceQueueStats *device_stats(VirtIODevice *vdev)
     return s;
 }
 
-static EventLoopStats *loop_stats(AioContext *ctx, const char *id)
+/* What the thread counted of each disk that has histograms. */
+static GPtrArray *loop_disks(pid_t tid)
+{
+    GPtrArray *list = g_ptr_array_new_with_free_func((GDestroyNotify)qapi_free_EventLoopDiskStats);
+    GPtrArray *all = virtio_devices();
+
+    for (guint i = 0; i < all->len; i++) {
+        BlockBackend *blk = backend_of(all->pdata[i]);
+        EventLoopDiskStats *d;
+
+        if (!blk) {
+            continue;
+        }
+        d = g_new0(EventLoopDiskStats, 1);
+        d->path = object_path(all->pdata[i]);
+        d->rd_latency_histogram = blk_latency_histogram(blk, BLK_LATENCY_READ, -1, tid);
+        d->wr_latency_histogram = blk_latency_histogram(blk, BLK_LATENCY_WRITE, -1, tid);
+        d->flush_latency_histogram = blk_latency_histogram(blk, BLK_LATENCY_FLUSH, -1, tid);
+        if (d->rd_latency_histogram || d->wr_latency_histogram || d->flush_latency_histogram) {
+            g_ptr_array_add(list, d);
+        } else {
+            qapi_free_EventLoopDiskStats(d);
+        }
+    }
+    return list;
+}
+
+static EventLoopStats *loop_stats(AioContext *ctx, const char *id, pid_t tid)
 {
     const AioCounters *c = aio_counters(ctx);
     EventLoopStats *s = g_new0(EventLoopStats, 1);
@@ -69,6 +112,7 @@ static EventLoopStats *loop_stats(AioContext *ctx, const char *id)
     s->polled = counter_get(&c->polled);
     s->slept = counter_get(&c->slept);
     s->completions = counter_get(&c->completions);
+    s->disks = loop_disks(tid);
     return s;
 }
 
@@ -77,7 +121,7 @@ static void add_loop(Object *obj, void *opaque)
     if (object_is(obj, "iothread")) {
         IOThread *t = (IOThread *)obj;
 
-        g_ptr_array_add(opaque, loop_stats(iothread_context(t), iothread_id(t)));
+        g_ptr_array_add(opaque, loop_stats(iothread_context(t), iothread_id(t), iothread_tid(t)));
     }
 }
 
@@ -115,7 +159,7 @@ VirtQueueStatsInfo *qmp_query_virtqueue_stats(const q_query_virtqueue_stats_args
         qapi_free_VirtQueueStatsInfo(info);
         return NULL;
     }
-    g_ptr_array_add(info->event_loops, loop_stats(aio_context_main(), NULL));
+    g_ptr_array_add(info->event_loops, loop_stats(aio_context_main(), NULL, getpid()));
     object_for_each_child(object_objects_root(), add_loop, info->event_loops);
     return info;
 }

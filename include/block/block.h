@@ -54,6 +54,7 @@ struct BlockRequest {
     int niov;
     /* Whose request it is, such as a queue: those that wait for a limit take turns. May be NULL. */
     const void *stream;
+    unsigned lane; /* which of the submitter's queues it belongs to; see blk_set_lanes() */
     /* ret is 0 or a negative errno. Runs in: the context that submitted. */
     void (*done)(BlockRequest *req, int ret);
 
@@ -210,6 +211,19 @@ void blk_account_invalid(BlockBackend *blk, BlockOp op);
 /* `n` guest requests more than one travel in a single BlockRequest: they count as merged, and as
  * operations of their own. */
 void blk_account_merged(BlockBackend *blk, BlockOp op, unsigned n);
+/* Latencies are kept apart by the device's queues, of which there are n. Runs in: main thread. */
+void blk_set_lanes(BlockBackend *blk, unsigned n);
+typedef enum {
+    BLK_LATENCY_READ,
+    BLK_LATENCY_WRITE,
+    BLK_LATENCY_ZONE_APPEND,
+    BLK_LATENCY_FLUSH,
+    BLK_LATENCY__MAX,
+} BlkLatencyKind;
+/* The histogram of one queue (lane -1: all) as far as one thread of the host counted it (tid 0:
+ * all); NULL: none was asked for. Runs in: main thread. */
+struct BlockLatencyHistogramInfo *blk_latency_histogram(BlockBackend *blk, BlkLatencyKind kind,
+                                                        int lane, pid_t tid);
 /* Whether invalid requests end the idle time, and failed ones count in the latencies. Default:
  * both; what -drive turned off stays off.
  * Runs in: main thread. */

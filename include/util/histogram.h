@@ -13,8 +13,8 @@
  */
 typedef struct Histogram Histogram;
 
-/* `bounds` must ascend strictly from above 0, and there must be at least one; otherwise NULL and an
- * error. Runs in: any thread. */
+/* `bounds` must ascend strictly from above 0; otherwise NULL and an error. Without any, all values
+ * are counted in one bin. Runs in: any thread. */
 Histogram *histogram_new(const uint64_t *bounds, unsigned n_bounds, Error **errp);
 void histogram_free(Histogram *h); /* NULL is fine */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Histogram, histogram_free)

@@ -21,6 +21,18 @@ static void test_bins(void)
     g_assert_cmpint(sum[3], ==, 1002); /* added to what was there */
 }
 
+static void test_no_boundaries(void)
+{
+    g_autoptr(Histogram) h = histogram_new(NULL, 0, &error_abort);
+    uint64_t sum = 0;
+
+    g_assert_cmpint(histogram_n_bins(h), ==, 1);
+    histogram_add(h, 0);
+    histogram_add(h, UINT64_MAX);
+    histogram_sum(h, &sum);
+    g_assert_cmpint(sum, ==, 2);
+}
+
 static void refuse(const uint64_t *bounds, unsigned n)
 {
     g_autoptr(Error) err = NULL;
@@ -31,7 +43,6 @@ static void refuse(const uint64_t *bounds, unsigned n)
 
 static void test_refused(void)
 {
-    refuse(NULL, 0);
     refuse((uint64_t[]){0, 1}, 2);
     refuse((uint64_t[]){5, 5}, 2);
     refuse((uint64_t[]){5, 4}, 2);
@@ -41,6 +52,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/histogram/bins", test_bins);
+    g_test_add_func("/histogram/no-boundaries", test_no_boundaries);
     g_test_add_func("/histogram/refused", test_refused);
     return g_test_run();
 }

@@ -107,6 +107,12 @@ unsigned virtqueue_size(const VirtQueue *vq);
 
 /* ---- device ---- */
 
+/* What a feature bit is called; ended by an element without a name. */
+typedef struct VirtIOBitName {
+    unsigned bit;
+    const char *name;
+} VirtIOBitName;
+
 typedef struct VirtIODeviceClass {
     DeviceClass parent_class;
     bool (*realize)(VirtIODevice *vdev, Error **errp);
@@ -131,6 +137,10 @@ typedef struct VirtIODeviceClass {
     /* While on (nests) no request may be kept waiting for the sake of a limit: somebody waits for
      * requests to end. Optional. */
     void (*hurry)(VirtIODevice *vdev, bool on);
+    /* The disk behind it, for statistics; NULL function: none. */
+    struct BlockBackend *(*backend)(VirtIODevice *vdev);
+    /* Names of the device's own feature bits, in the order in which they are listed; optional. */
+    const struct VirtIOBitName *feature_names;
     /* The queue was reset by the driver: forget its requests, none of which is busy. */
     void (*queue_reset)(VirtIODevice *vdev, VirtQueue *vq);
 } VirtIODeviceClass;
