@@ -297,7 +297,8 @@ static bool group_boot_add(Opts *opts, Error **errp)
 
 static const CmdParam boot_params[] = {
     { "order", "string", NULL },        { "once", "string", NULL },
-    { "menu", "boolean", NULL },        { "splash-time", "number", NULL },
+    { "menu", "boolean", NULL },        { "splash", "string", NULL },
+    { "splash-time", "number", NULL },
     { "reboot-timeout", "string", NULL }, { "strict", "boolean", NULL },
     { NULL, NULL, NULL },
 };
@@ -471,7 +472,8 @@ static const CmdOption machine_options[] = {
       "                sets the number of processors and their topology" },
     { "m", true, parse_m, "-m [size=]MiB   sets the size of RAM" },
     { "boot", true, parse_boot,
-      "-boot [order=drives][,once=drives][,menu=on|off][,splash-time=ms]\n"
+      "-boot [order=drives][,once=drives][,menu=on|off][,splash=file]\n"
+      "      [,splash-time=ms]\n"
       "      [,reboot-timeout=ms][,strict=on|off]\n"
       "                tells the firmware what to boot" },
     { "rtc", true, parse_rtc,

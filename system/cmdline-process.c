@@ -100,6 +100,18 @@ static bool parse_uuid(const char *arg, Error **errp)
     return true;
 }
 
+/* A number by which a manager finds its guests in the list of processes. */
+static bool parse_id(const char *arg, Error **errp)
+{
+    uint64_t n;
+
+    if (!parse_uint64(arg, &n)) {
+        error_set(errp, "expects a number");
+        return false;
+    }
+    return true;
+}
+
 /* ---- how it starts and ends ---- */
 
 static bool parse_nodefaults(const char *arg, Error **errp)
@@ -235,15 +247,11 @@ static const CmdParam run_with_params[] = {
 static bool group_run_with_add(Opts *opts, Error **errp)
 {
     g_autoptr(Opts) o = opts;
-    bool async;
 
-    if (!opts_take_bool(o, "async-teardown", false, &async, errp) ||
+    if (!opts_take_bool(o, "async-teardown", config.async_teardown, &config.async_teardown,
+                        errp) ||
         !opts_take_bool(o, "exit-with-parent", config.exit_with_parent, &config.exit_with_parent,
                         errp)) {
-        return false;
-    }
-    if (async) {
-        error_set(errp, "async-teardown=on is not supported");
         return false;
     }
     if (opts_get(o, "chroot")) {
@@ -274,13 +282,8 @@ static bool group_overcommit_add(Opts *opts, Error **errp)
 {
     g_autoptr(Opts) o = opts;
     const char *lock = opts_get(o, "mem-lock");
-    bool cpu_pm;
 
-    if (!opts_take_bool(o, "cpu-pm", false, &cpu_pm, errp)) {
-        return false;
-    }
-    if (cpu_pm) {
-        error_set(errp, "cpu-pm=on is not supported");
+    if (!opts_take_bool(o, "cpu-pm", config.cpu_pm, &config.cpu_pm, errp)) {
         return false;
     }
     if (lock && g_str_equal(lock, "on-fault")) {
@@ -299,21 +302,6 @@ CMD_GROUP(overcommit_group)
 static bool parse_overcommit(const char *arg, Error **errp)
 {
     return cmd_group_parse(&overcommit_group, arg, NULL, errp);
-}
-
-static bool parse_sandbox(const char *arg, Error **errp)
-{
-    g_autoptr(Opts) o = opts_parse(arg, "enable", NULL, errp);
-    bool on;
-
-    if (!o || !opts_take_bool(o, "enable", false, &on, errp)) {
-        return false;
-    }
-    if (on) {
-        error_set(errp, "-sandbox support is not enabled in this build");
-        return false;
-    }
-    return opts_all_taken(o, errp);
 }
 
 /* ---- files and traces ---- */
@@ -384,6 +372,7 @@ static const CmdOption process_options[] = {
     { "name", true, parse_name,
       "-name [guest=]name[,process=name][,debug-threads=on|off]\n"
       "                names the guest and the process" },
+    { "id", true, parse_id, NULL },
     { "uuid", true, parse_uuid, "-uuid uuid      identifies the guest" },
     { "msg", true, parse_msg,
       "-msg [timestamp=on|off][,guest-name=on|off]\n"
@@ -402,12 +391,12 @@ static const CmdOption process_options[] = {
       "                what follows when the guest reboots or shuts down" },
     { "watchdog-action", true, parse_watchdog_action, "-watchdog-action reset" },
     { "run-with", true, parse_run_with,
-      "-run-with [chroot=dir][,user=name|uid:gid][,exit-with-parent=on|off]\n"
+      "-run-with [async-teardown=on|off][,chroot=dir][,user=name|uid:gid]\n"
+      "          [,exit-with-parent=on|off]\n"
       "                rights of the process, and its end" },
     { "overcommit", true, parse_overcommit,
-      "-overcommit [mem-lock=on|off|on-fault]\n"
-      "                keeps memory from being swapped" },
-    { "sandbox", true, parse_sandbox, "-sandbox off" },
+      "-overcommit [mem-lock=on|off|on-fault][,cpu-pm=on|off]\n"
+      "                keeps memory from being swapped; lets the guest idle on the processor" },
     { "L", true, parse_data_dir, "-L path         where firmware is looked for" },
     { "trace", true, parse_trace, NULL },
     { "h", false, parse_help, "-h, -help       this text" },

@@ -161,8 +161,7 @@ static void parse_one(char *option, char *value, const CmdOption *o, const char 
     current = (CmdLocation){ .option = option, .value = value };
     report_push_option(option, value);
     if (!o->parse(arg, &err)) {
-        report_error_free(err);
-        exit(1);
+        refusals_add_failure(err);
     }
     report_pop();
 }
@@ -183,7 +182,7 @@ static void parse_pass(int argc, char **argv, bool early)
         const CmdOption *o;
 
         if (!is_option(option)) {
-            if (!early) {
+            if (!early && refusals_look_at(image)) {
                 parse_one(option, NULL, image, option);
             }
             continue;
@@ -192,7 +191,7 @@ static void parse_pass(int argc, char **argv, bool early)
         if (o->has_arg) {
             value = argv[++i];
         }
-        if (is_early(o) == early) {
+        if (is_early(o) == early && refusals_look_at(o)) {
             parse_one(option, value, o, value);
         }
     }
@@ -204,6 +203,7 @@ void cmdline_parse(int argc, char **argv)
     check_all(argc, argv);
     parse_pass(argc, argv, true);
     parse_pass(argc, argv, false);
+    refusals_report();
     current = (CmdLocation){ 0 };
 }
 
@@ -255,4 +255,5 @@ void cmdline_cleanup(void)
     free_items(&config.serials);
     free_items(&config.device_help);
     g_clear_pointer(&config.machine, json_object_unref);
+    refusals_cleanup();
 }

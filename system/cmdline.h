@@ -4,6 +4,7 @@
 
 #include "qapi/keyval.h"
 #include "qom/object.h"
+#include "sandbox.h"
 
 /*
  * The command line. It is read whole before anything is made: each option is checked as far as it
@@ -122,6 +123,9 @@ typedef struct SystemConfig {
 
     char *qtest, *qtest_log;
     bool nodefaults, nographic, paused, preconfig, exit_with_parent;
+    bool async_teardown;
+    SandboxConfig sandbox;
+    bool cpu_pm;
     bool no_reboot, no_shutdown;
     bool daemonize;
     char *pidfile;
@@ -138,6 +142,16 @@ typedef struct SystemConfig {
 } SystemConfig;
 
 extern SystemConfig config;
+
+/*
+ * Wrong options and what is not supported. An option that is wrong by itself is remembered; after
+ * it only what refusals_look_at() is parsed. refusals_report() says everything and exits, if there is
+ * anything that has to be said now.
+ */
+void refusals_add_failure(Error *err);
+bool refusals_look_at(const CmdOption *o);
+void refusals_report(void);
+void refusals_cleanup(void);
 
 /* Reads all. Exits with status 0 after help or version was printed, 1 after an error was. */
 void cmdline_parse(int argc, char **argv);

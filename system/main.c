@@ -6,6 +6,7 @@
 #include "cmdline.h"
 #include "hw/core/runstate.h"
 #include "process.h"
+#include "sandbox.h"
 #include "startup.h"
 #include "util/biglock.h"
 #include "util/report.h"
@@ -57,6 +58,10 @@ static void start_process(void)
     if (config.process_name) {
         process_set_name(config.process_name);
     }
+    if (config.async_teardown) {
+        or_exit(process_async_teardown(&err), &err);
+    }
+    or_exit(sandbox_install(&config.sandbox, false, &err), &err);
     or_exit(aio_main_init(&err), &err);
     big_lock();
     chardev_set_stop_fd(process_signals_init());
@@ -109,7 +114,7 @@ int main(int argc, char **argv)
         startup_machine();
         command_end();
     }
-    if (!process_ready(config.chroot, &err)) {
+    if (!process_ready(config.chroot, &config.sandbox, &err)) {
         startup_fail(err);
     }
     main_loop(NULL);

@@ -181,7 +181,7 @@ void process_daemonize(void)
     signal(SIGTTIN, SIG_IGN);
 }
 
-bool process_ready(const char *chroot_dir, Error **errp)
+bool process_ready(const char *chroot_dir, const SandboxConfig *sandbox, Error **errp)
 {
     int null_fd = -1;
 
@@ -196,7 +196,7 @@ bool process_ready(const char *chroot_dir, Error **errp)
         error_set(errp, "chroot failed");
         return false;
     }
-    if (!change_user(errp)) {
+    if (!change_user(errp) || !sandbox_install(sandbox, true, errp)) {
         return false;
     }
     if (daemon_pipe >= 0) {

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "util/error.h"
+#include "sandbox.h"
 
 /* The process towards its host: background, pid file, signals, rights. Runs in: main thread. */
 
@@ -14,6 +14,8 @@ void process_raise_limits(void);
 void process_set_name(const char *name);
 /* -run-with exit-with-parent=on: this process is killed when its parent ends. */
 bool process_exit_with_parent(Error **errp);
+/* -run-with async-teardown=on: before any thread exists. */
+bool process_async_teardown(Error **errp);
 /* -overcommit mem-lock= */
 bool process_lock_memory(bool on_fault, Error **errp);
 /* -run-with user=: "name" or "uid:gid", to be taken on by process_ready(). */
@@ -25,7 +27,7 @@ void process_daemonize(void);
 /* Writes the process id to a file and keeps it locked. */
 bool process_pidfile(const char *path, Error **errp);
 /* Everything exists: gives up rights, lets go of the terminal, tells the parent. */
-bool process_ready(const char *chroot_dir, Error **errp);
+bool process_ready(const char *chroot_dir, const SandboxConfig *sandbox, Error **errp);
 /* Removes the pid file. */
 void process_cleanup(void);
 

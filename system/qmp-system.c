@@ -5,6 +5,7 @@
 #include "hw/core/runstate.h"
 #include "qapi/qapi-machine.h"
 #include "qapi/qapi-misc.h"
+#include "qapi/qapi-run-state.h"
 #include "startup.h"
 
 bool startup_preconfig_over;
@@ -45,6 +46,47 @@ TargetInfo *qmp_query_target(Error **errp)
     return info;
 }
 QMP_REGISTER(query_target)
+
+static bool only_reset(bool given, WatchdogAction action, Error **errp)
+{
+    if (given && action != WATCHDOG_ACTION_RESET) {
+        error_set(errp, "watchdog=%s is not supported: there is no device that could cause it",
+                  qapi_enum_name(&qapi_enum_WatchdogAction, action));
+        return false;
+    }
+    return true;
+}
+
+bool qmp_set_action(const q_set_action_args *args, Error **errp)
+{
+    if (!only_reset(args->has_watchdog, args->watchdog, errp)) {
+        return false;
+    }
+    if (args->has_reboot) {
+        runstate_set_no_reboot(args->reboot == REBOOT_ACTION_SHUTDOWN);
+    }
+    if (args->has_shutdown) {
+        runstate_set_no_shutdown(args->shutdown == SHUTDOWN_ACTION_PAUSE);
+    }
+    if (args->has_panic) {
+        static const PanicAction actions[] = {
+            [GUEST_PANIC_CHOICE_PAUSE] = PANIC_ACTION_PAUSE,
+            [GUEST_PANIC_CHOICE_SHUTDOWN] = PANIC_ACTION_SHUTDOWN,
+            [GUEST_PANIC_CHOICE_EXIT_FAILURE] = PANIC_ACTION_EXIT_FAILURE,
+            [GUEST_PANIC_CHOICE_NONE] = PANIC_ACTION_NONE,
+        };
+
+        runstate_set_panic_action(actions[args->panic]);
+    }
+    return true;
+}
+QMP_REGISTER(set_action)
+
+bool qmp_watchdog_set_action(const q_watchdog_set_action_args *args, Error **errp)
+{
+    return only_reset(true, args->action, errp);
+}
+QMP_REGISTER(watchdog_set_action)
 
 bool qmp_x_exit_preconfig(Error **errp)
 {

@@ -239,6 +239,7 @@ static void configure_machine(MachineState *m)
         startup_fail(err);
     }
     m->defaults = !config.nodefaults;
+    m->cpu_pm = config.cpu_pm;
     smbios_set_uuid(config.uuid);
     if (config.kernel) {
         g_free(m->kernel);
@@ -318,6 +319,9 @@ void startup_backends(void)
 
     if (!mc) {
         startup_fail(err);
+    }
+    if (mc->deprecation) {
+        report_warning("Machine type '%s' is deprecated: %s", mc->name, mc->deprecation);
     }
     machine_new(mc);
     make_objects();

@@ -162,7 +162,7 @@ static void report_missing(X86FeatureWord w, uint64_t missing)
 }
 
 bool kvm_features_choose(const KvmCpuRequest *r, const X86Features *offered, bool amd, bool report,
-                         X86Features *out, Error **errp)
+                         X86Features *out, X86Features *lacking, Error **errp)
 {
     bool complete = true;
 
@@ -170,6 +170,7 @@ bool kvm_features_choose(const KvmCpuRequest *r, const X86Features *offered, boo
     for (unsigned w = 0; w < FEAT__COUNT; w++) {
         uint64_t missing = out->word[w] & ~offered->word[w];
 
+        lacking->word[w] = missing;
         if (missing) {
             complete = false;
             if (report && (r->check || r->enforce)) {

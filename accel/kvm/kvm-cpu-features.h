@@ -13,11 +13,8 @@ void kvm_features_offered(const struct kvm_cpuid2 *supported, X86Features *out);
 /* What the request gets of it. `amd`: the guest takes its processor for one of AMD's. With `report`
  * what it lacks is told of in warnings. */
 bool kvm_features_choose(const KvmCpuRequest *r, const X86Features *offered, bool amd, bool report,
-                         X86Features *out, Error **errp);
+                         X86Features *out, X86Features *lacking, Error **errp);
 /* Makes those effective that are in model-specific registers; CPUID has been set. */
 void kvm_features_set_msrs(const KvmCpuRequest *r, const X86Features *have, int vcpu_fd);
-
-/* kvm-cpuid.c: what this host's KVM can give; false if it does not tell. */
-bool kvm_host_features(X86Features *out);
 
 #endif

@@ -94,7 +94,9 @@ static bool vendor_is_amd(void)
 
 static bool cpuid_features(struct kvm_cpuid2 *t, bool report, X86Features *have, Error **errp)
 {
-    if (!kvm_features_choose(&request, &offered, vendor_is_amd(), report, have, errp)) {
+    X86Features lacking;
+
+    if (!kvm_features_choose(&request, &offered, vendor_is_amd(), report, have, &lacking, errp)) {
         return false;
     }
     for (unsigned w = 0; w < FEAT__COUNT; w++) {
@@ -452,15 +454,6 @@ static bool cpuid_prepare(Error **errp)
     return request_parsed;
 }
 
-bool kvm_host_features(X86Features *out)
-{
-    if (!supported && !cpuid_query_supported(NULL)) {
-        return false;
-    }
-    kvm_features_offered(supported, out);
-    return true;
-}
-
 static bool cpu_tune(int vcpu_fd, Error **errp)
 {
     if (request.tsc_hz) {
@@ -522,4 +515,63 @@ bool kvm_cpuid_setup(CPUState *cpu, int vcpu_fd, Error **errp)
     }
     kvm_features_set_msrs(&request, &have, vcpu_fd);
     return true;
+}
+
+/* ---- what management asks ---- */
+
+static void identity_of_host(X86HostCpu *host)
+{
+    struct kvm_cpuid_entry2 *e = cpuid_find(supported, 0, 0);
+
+    if (e) {
+        host->level = e->eax;
+        memcpy(host->vendor, &e->ebx, 4);
+        memcpy(host->vendor + 4, &e->edx, 4);
+        memcpy(host->vendor + 8, &e->ecx, 4);
+    }
+    e = cpuid_find(supported, 1, 0);
+    if (e) {
+        host->family = (e->eax >> 8) & 0xf;
+        host->model = (e->eax >> 4) & 0xf;
+        host->stepping = e->eax & 0xf;
+        if (host->family == 0xf || host->family == 6) {
+            host->model |= (e->eax >> 12) & 0xf0;
+        }
+        if (host->family == 0xf) {
+            host->family += (e->eax >> 20) & 0xff;
+        }
+    }
+    e = cpuid_find(supported, 0x80000000, 0);
+    host->xlevel = e ? e->eax : 0;
+    for (unsigned i = 0; i < 3; i++) {
+        e = cpuid_find(supported, 0x80000002 + i, 0);
+        if (e) {
+            memcpy(host->model_id + 16 * i, &e->eax, 16); /* four registers side by side */
+        }
+    }
+}
+
+static bool host_cpu(X86HostCpu *host, Error **errp)
+{
+    memset(host, 0, sizeof(*host));
+    if (!supported && !cpuid_query_supported(errp)) {
+        return false;
+    }
+    kvm_features_offered(supported, &host->features);
+    identity_of_host(host);
+    return true;
+}
+
+/* All processors of a guest are alike. */
+static bool guest_cpu(X86Features *got, X86Features *missing, Error **errp)
+{
+    return cpuid_prepare(errp) && kvm_features_choose(&request, &offered, vendor_is_amd(), false,
+                                                      got, missing, errp);
+}
+
+void kvm_cpuid_init(void)
+{
+    static const X86CpuAccel ops = { .host = host_cpu, .guest = guest_cpu };
+
+    x86_cpu_accel = &ops;
 }

@@ -38,6 +38,8 @@ void kvm_ioapic_route(unsigned pin, bool connected, uint64_t addr, uint32_t data
  * after a reset. Runs in: main thread. */
 bool kvm_irqchip_create(Error **errp);
 void kvm_irqchip_reset(void);
+/* kvm-pit.c: the timer as a device. Runs in: main thread. */
+bool kvm_pit_create(MachineState *m, Error **errp);
 
 /* kvm-clock.c: the guest's clock stands while the machine does. Runs in: main thread, while no vCPU
  * runs. */
@@ -46,6 +48,8 @@ void kvm_clock_start(void);
 
 /* kvm-cpuid.c: what -cpu asks for against what KVM offers. Runs in: one thread at a time. */
 bool kvm_cpuid_setup(CPUState *cpu, int vcpu_fd, Error **errp);
+/* Answers to what management asks about processors come from KVM. Runs in: main thread. */
+void kvm_cpuid_init(void);
 /* A register of a table; false if the leaf is not in it. Runs in: any thread. */
 bool kvm_cpuid_get(struct kvm_cpuid2 *t, uint32_t leaf, uint32_t subleaf, char reg, uint64_t *out);
 

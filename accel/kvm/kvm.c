@@ -152,6 +152,24 @@ static bool kvm_check_machine(MachineState *m, Error **errp)
            kvm_check_count(m->smp.max_cpus, "hotpluggable", errp);
 }
 
+/* Idle instructions do not leave the guest any more: for one that has its processors to itself. */
+static bool kvm_enable_cpu_pm(Error **errp)
+{
+    int can = kvm_check(KVM_CAP_X86_DISABLE_EXITS);
+    struct kvm_enable_cap cap = {
+        .cap = KVM_CAP_X86_DISABLE_EXITS,
+        .args = { can > 0 ? can & (KVM_X86_DISABLE_EXITS_MWAIT | KVM_X86_DISABLE_EXITS_HLT |
+                                   KVM_X86_DISABLE_EXITS_PAUSE | KVM_X86_DISABLE_EXITS_CSTATE)
+                          : 0 },
+    };
+    int ret = cap.args[0] ? kvm_ioctl(kvm.vm_fd, KVM_ENABLE_CAP, &cap) : -EOPNOTSUPP;
+
+    if (ret < 0) {
+        error_set_errno(errp, -ret, "-overcommit cpu-pm=on: KVM of this host cannot do it");
+    }
+    return ret >= 0;
+}
+
 static void kvm_close(void)
 {
     if (kvm.vm_fd >= 0) {
@@ -178,6 +196,9 @@ static bool kvm_make_vm(const KvmAccel *accel, MachineState *m, Error **errp)
         !kvm_check_machine(m, errp)) {
         return false;
     }
+    if (m->cpu_pm && !kvm_enable_cpu_pm(errp)) {
+        return false;
+    }
     ret = kvm_ioctl(kvm.vm_fd, KVM_SET_IDENTITY_MAP_ADDR, &identity_map);
     if (ret >= 0) {
         ret = kvm_ioctl(kvm.vm_fd, KVM_SET_TSS_ADDR, (void *)(uintptr_t)KVM_TSS);
@@ -192,7 +213,8 @@ static bool kvm_make_vm(const KvmAccel *accel, MachineState *m, Error **errp)
         return false;
     }
     kvm.run_size = ret;
-    return kvm_irqchip_create(errp) && kvm_irq_init(errp);
+    return kvm_irqchip_create(errp) && kvm_irq_init(errp) &&
+           (!MACHINE_CLASS(m)->default_cpu_type || kvm_pit_create(m, errp));
 }
 
 static bool kvm_accel_init(Object *obj, MachineState *m, Error **errp)
@@ -209,7 +231,7 @@ static bool kvm_accel_init(Object *obj, MachineState *m, Error **errp)
         return false;
     }
     kvm_memory_init();
-    x86_host_features = kvm_host_features;
+    kvm_cpuid_init();
     reset_register(kvm_reset, NULL);
     return true;
 }

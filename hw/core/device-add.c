@@ -69,6 +69,11 @@ static DeviceClass *device_class_for(const char *driver, bool hotplug, Error **e
     return dc;
 }
 
+bool device_check_driver(const char *driver, Error **errp)
+{
+    return device_class_for(driver, false, errp) != NULL;
+}
+
 /* Finds where the device goes; *out is NULL for one that needs no bus. */
 static bool find_bus(const DeviceClass *dc, JsonObject *options, bool hotplug, BusState **out,
                      Error **errp)

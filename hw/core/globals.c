@@ -13,18 +13,30 @@ typedef struct GlobalProperty {
 } GlobalProperty;
 
 static GPtrArray *globals; /* of GlobalProperty, in order */
+static GPtrArray *compat;  /* the same, of the machine */
 
-bool global_property_add(const char *driver, const char *property, const char *value, Error **errp)
+static void add(GPtrArray **list, const char *driver, const char *property, const char *value)
 {
-    if (!globals) {
-        globals = g_ptr_array_new();
-    }
     GlobalProperty *g = g_new0(GlobalProperty, 1);
+
+    if (!*list) {
+        *list = g_ptr_array_new();
+    }
     g->driver = g_strdup(driver);
     g->property = g_strdup(property);
     g->value = g_strdup(value);
-    g_ptr_array_add(globals, g);
+    g_ptr_array_add(*list, g);
+}
+
+bool global_property_add(const char *driver, const char *property, const char *value, Error **errp)
+{
+    add(&globals, driver, property, value);
     return true;
+}
+
+void global_property_add_compat(const char *driver, const char *property, const char *value)
+{
+    add(&compat, driver, property, value);
 }
 
 /* "DRIVER.PROPERTY=VALUE"; neither name may be empty or contain what separates options. */
@@ -73,6 +85,15 @@ void global_property_apply(DeviceState *dev)
 {
     Object *obj = (Object *)dev;
 
+    for (guint i = 0; compat && i < compat->len; i++) {
+        const GlobalProperty *g = compat->pdata[i];
+        Object *target;
+
+        /* What derives from a type need not have what most of that type have. */
+        if (object_is(obj, g->driver) && object_find_property(obj, g->property, &target)) {
+            object_property_set_str(obj, g->property, g->value, &error_abort);
+        }
+    }
     for (guint i = 0; globals && i < globals->len; i++) {
         GlobalProperty *g = globals->pdata[i];
         Error *err = NULL;

@@ -131,6 +131,7 @@ static bool option_boot(MachineState *m, JsonNode *value, Error **errp)
     uint64_t splash_time, timeout;
     g_autofree char *order = opts_take(opts, "boot.order");
     g_autofree char *once = opts_take(opts, "boot.once");
+    g_autofree char *splash = opts_take(opts, "boot.splash");
     bool has_splash = opts_get(opts, "boot.splash-time") != NULL;
     bool has_timeout = opts_get(opts, "boot.reboot-timeout") != NULL;
 
@@ -158,6 +159,10 @@ static bool option_boot(MachineState *m, JsonNode *value, Error **errp)
     m->boot_strict = strict;
     m->boot_splash_time = has_splash ? (int64_t)splash_time : m->boot_splash_time;
     m->boot_reboot_timeout = has_timeout ? (int64_t)timeout : m->boot_reboot_timeout;
+    if (splash) {
+        g_free(m->boot_splash);
+        m->boot_splash = g_steal_pointer(&splash);
+    }
     if (order) {
         g_free(m->boot_order);
         m->boot_order = g_steal_pointer(&order);

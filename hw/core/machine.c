@@ -47,9 +47,22 @@ static void match_name(MachineClass *mc, void *opaque)
     }
 }
 
+/* "+pve1" is how one distributor numbers its own changes, which this program has none of. */
+static char *without_mark(const char *name)
+{
+    const char *plus = strrchr(name, '+');
+    const char *digits = plus && g_str_has_prefix(plus, "+pve") ? plus + strlen("+pve") : NULL;
+
+    if (!digits || !*digits || digits[strspn(digits, "0123456789")]) {
+        return g_strdup(name);
+    }
+    return g_strndup(name, plus - name);
+}
+
 MachineClass *machine_class_find(const char *name)
 {
-    ClassSearch s = {.name = name};
+    g_autofree char *plain = without_mark(name);
+    ClassSearch s = {.name = plain};
 
     class_visit(match_name, &s);
     return s.found;
@@ -63,22 +76,42 @@ MachineClass *machine_class_default(void)
     return s.found;
 }
 
-static void list_line(MachineClass *mc, void *opaque)
+/* Families in alphabetical order, in each the highest name first. */
+static int compare_classes(gconstpointer a, gconstpointer b)
 {
-    GString *s = opaque;
+    const MachineClass *x = *(MachineClass *const *)a, *y = *(MachineClass *const *)b;
+    size_t lx = strcspn(x->name, "0123456789"), ly = strcspn(y->name, "0123456789");
+    bool same = lx == ly && !strncmp(x->name, y->name, lx);
+
+    /* The digits of "q35" belong to the family. */
+    if (!strchr(x->name, '-') != !strchr(y->name, '-')) {
+        return strchr(x->name, '-') ? -1 : 1; /* those without versions last */
+    }
+    same = same || (g_str_has_prefix(x->name, "pc-q35-") && g_str_has_prefix(y->name, "pc-q35-"));
+    return same ? strcmp(y->name, x->name) : strcmp(x->name, y->name);
+}
+
+static void list_line(MachineClass *mc, GString *s)
+{
 
     if (mc->alias) {
         g_string_append_printf(s, "%-20s %s (alias of %s)\n", mc->alias, mc->desc, mc->name);
     }
-    g_string_append_printf(s, "%-20s %s%s\n", mc->name, mc->desc,
-                           mc->is_default ? " (default)" : "");
+    g_string_append_printf(s, "%-20s %s%s%s\n", mc->name, mc->desc,
+                           mc->is_default ? " (default)" : "",
+                           mc->deprecation ? " (deprecated)" : "");
 }
 
 char *machine_help_list(void)
 {
     GString *s = g_string_new("Supported machines are:\n");
 
-    class_visit(list_line, s);
+    g_autoptr(GPtrArray) list = object_class_list(TYPE_MACHINE, false);
+
+    g_ptr_array_sort(list, compare_classes);
+    for (guint i = 0; i < list->len; i++) {
+        list_line(list->pdata[i], s);
+    }
     return g_string_free(s, false);
 }
 
@@ -91,6 +124,11 @@ char *machine_help(const MachineClass *mc)
 }
 
 /* ---- creation ---- */
+
+static void set_compat(const char *type, const char *property, const char *value, void *opaque)
+{
+    global_property_add_compat(type, property, value);
+}
 
 MachineState *machine_new(MachineClass *mc)
 {
@@ -105,6 +143,9 @@ MachineState *machine_new(MachineClass *mc)
     /* The containers may have been asked for before there was a machine; then they are a plain
      * container of that name. */
     object_add_child(object_root(), "machine", &m->parent_obj, &error_abort);
+    if (mc->compat) {
+        mc->compat(mc, set_compat, NULL);
+    }
     object_container("/machine/peripheral");
     object_container("/machine/peripheral-anon");
     object_container("/machine/unattached");

@@ -6,7 +6,7 @@
 
 #include "cpu-models.h"
 
-bool (*x86_host_features)(X86Features *out);
+const X86CpuAccel *x86_cpu_accel;
 
 static const struct {
     const char *alias, *name;
@@ -60,6 +60,20 @@ bool x86_feature_set(X86Features *f, const char *name, bool on)
         }
     }
     return found;
+}
+
+GPtrArray *x86_feature_names(const X86Features *f)
+{
+    GPtrArray *list = g_ptr_array_new_with_free_func(g_free);
+
+    for (unsigned w = 0; w < FEAT__COUNT; w++) {
+        for (unsigned b = 0; b < 64; b++) {
+            if ((f->word[w] >> b & 1) && x86_feature_words[w].names[b]) {
+                g_ptr_array_add(list, g_strdup(x86_feature_words[w].names[b]));
+            }
+        }
+    }
+    return list;
 }
 
 /* ---- models ---- */
@@ -125,8 +139,14 @@ static void model_make_features(ModelEntry *e)
 
 static void models_make(void)
 {
+    /* Nothing: what others are described on top of. */
+    static const X86ModelDef base = {
+        .name = "base", .vendor = "\0\0\0\0\0\0\0\0\0\0\0", .model_id = "", .changes = "",
+    };
+
     by_name = g_hash_table_new(g_str_hash, g_str_equal);
     all = g_ptr_array_new();
+    model_add("base", &base);
     model_add("host", NULL);
     model_add("max", NULL);
     for (const X86ModelDef *d = x86_model_defs; d->name; d++) {

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "cpu-props.h"
 #include "hw/core/machine.h"
 #include "hw/i386/cpu-features.h"
 
@@ -97,7 +98,7 @@ static const PropertyType prop_id = {.name = "int", .size = sizeof(uint32_t), .g
 #define CPU_ID(n, f)                                                                               \
     { .name = (n), .type = &prop_id, .offset = offsetof(CPUState, f), .flags = PROP_READ_ONLY }
 
-static const Property x86_cpu_props[] = {
+static const Property id_props[] = {
     CPU_ID("apic-id", apic_id),     CPU_ID("socket-id", socket_id), CPU_ID("die-id", die_id),
     CPU_ID("module-id", module_id), CPU_ID("core-id", core_id),     CPU_ID("thread-id", thread_id),
     PROP_END,
@@ -113,11 +114,10 @@ static void x86_cpu_class_init(ObjectClass *klass, const void *data)
     dc->realize = x86_cpu_realize;
 }
 
-static const TypeInfo x86_cpu_type = {
+static TypeInfo x86_cpu_type = {
     .name = "x86_64-cpu",
     .parent = TYPE_CPU,
     .abstract = true,
-    .props = x86_cpu_props,
     .class_init = x86_cpu_class_init,
 };
 TYPE_REGISTER(x86_cpu_type)
@@ -127,6 +127,7 @@ static void __attribute__((constructor)) register_models(void)
 {
     const GPtrArray *models = x86_cpu_models();
 
+    x86_cpu_type.props = x86_cpu_props_with_features(id_props);
     for (unsigned i = 0; i < models->len; i++) {
         const X86CpuModel *m = models->pdata[i];
         g_autofree char *name = g_strdup_printf("%s-x86_64-cpu", m->name);
@@ -135,6 +136,7 @@ static void __attribute__((constructor)) register_models(void)
         info->name = g_intern_string(name);
         info->parent = "x86_64-cpu";
         info->class_data = m;
+        info->props = m->host ? x86_cpu_host_props : NULL;
         type_register(info);
     }
 }

@@ -31,6 +31,7 @@ typedef struct ICH9LPC {
     AcpiPciHotplug *hotplug;
     bool bridge_hotplug;
     uint8_t disable_s3, disable_s4;
+    bool noreboot;
     uint8_t reset_control;
     uint8_t rcba[RCBA_SIZE];
     MmioRegion *reset_port, *rcba_region;
@@ -224,6 +225,9 @@ static const Property lpc_props[] = {
     {.name = "disable_s3", .type = &prop_uint8, .offset = PROP_FIELD(ICH9LPC, disable_s3),
      .def = DEFAULT_UINT, .def_int = 1, .check = check_s3},
     PROP_UINT8("disable_s4", ICH9LPC, disable_s4, 0),
+    /* The strap that keeps the chipset's watchdog timer from resetting the machine. There is no
+     * such timer: with either value none fires. */
+    PROP_BOOL("noreboot", ICH9LPC, noreboot, false),
     PROP_END,
 };
 

@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "hw/core/cpu.h"
+#include "hw/core/datadir.h"
 #include "hw/i386/smbios.h"
 #include "pc.h"
+#include "util/report.h"
 
 #define E820_RAM 1
 
@@ -38,6 +40,25 @@ static bool fw_cfg_smbios(FwCfg *s, const MachineState *m, Error **errp)
            fw_cfg_set_file(s, "etc/smbios/smbios-anchor", anchor, sizeof(anchor), errp);
 }
 
+/* -boot splash=: the picture that firmware shows. A file that cannot be had is no reason not to
+ * start. */
+static void add_splash(FwCfg *s, const char *name)
+{
+    g_autofree char *path = datadir_find(name);
+    g_autofree char *data = NULL;
+    gsize len;
+
+    if (!path || !g_file_get_contents(path, &data, &len, NULL)) {
+        report_warning("-boot splash=%s: failed to find file", name);
+    } else if (len > 2 && !memcmp(data, "BM", 2)) {
+        fw_cfg_set_file(s, "bootsplash.bmp", data, len, &error_abort);
+    } else if (len > 2 && !memcmp(data, "\xff\xd8", 2)) {
+        fw_cfg_set_file(s, "bootsplash.jpg", data, len, &error_abort);
+    } else {
+        report_warning("-boot splash=%s: neither a JPEG nor a BMP picture", name);
+    }
+}
+
 bool pc_fw_cfg_init(MachineState *m, Error **errp)
 {
     g_autoptr(Object) obj = object_new(TYPE_FW_CFG);
@@ -59,6 +80,9 @@ bool pc_fw_cfg_init(MachineState *m, Error **errp)
     fw_cfg_set_u16(s, FW_CFG_MAX_CPUS, m->smp.max_cpus);
     fw_cfg_set_u16(s, FW_CFG_BOOT_MENU, m->boot_menu);
     fw_cfg_set_u32(s, FW_CFG_IRQ0_OVERRIDE, 1);
+    if (m->boot_splash) {
+        add_splash(s, m->boot_splash);
+    }
     if (m->boot_splash_time >= 0) {
         uint16_t wait = GUINT16_TO_LE((uint16_t)m->boot_splash_time);
 

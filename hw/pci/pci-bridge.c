@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pci-bridge and pcie-pci-bridge: bridges to a conventional bus. They have no standard hot-plug
- * controller; hot-plug behind them is the machine's (ACPI).
+ * pci-bridge, pcie-pci-bridge and i82801b11-bridge: bridges to a conventional bus. They have
+ * no standard hot-plug controller; hot-plug behind them is the machine's (ACPI).
  */
 #include <linux/pci_regs.h>
 
@@ -166,7 +166,41 @@ static const TypeInfo pcie_pci_bridge_type = {
 };
 TYPE_REGISTER(pcie_pci_bridge_type)
 
-/* ---- what both are ---- */
+/* ---- i82801b11-bridge ---- */
+
+/* As the bridges above, but with neither hot-plug nor interrupts of any kind. */
+static bool dmi_bridge_realize(PCIDevice *dev, Error **errp)
+{
+    int pos = pci_add_capability(dev, PCI_CAP_ID_SSVID, 0x50, 8);
+
+    pci_set_word(dev->config + pos + PCI_SSVID_VENDOR_ID, 0);
+    pci_set_word(dev->config + pos + PCI_SSVID_DEVICE_ID, 0);
+    finish(dev);
+    return true;
+}
+
+static void dmi_bridge_class_init(ObjectClass *klass, const void *data)
+{
+    PCIDeviceClass *pc = (PCIDeviceClass *)klass;
+    DeviceClass *dc = (DeviceClass *)klass;
+
+    pc->vendor_id = 0x8086;
+    pc->device_id = 0x244e;
+    pc->revision = 0x92;
+    pc->realize = dmi_bridge_realize;
+    pc->unrealize = conventional_unrealize;
+    dc->desc = "i82801b11 DMI to PCI bridge";
+    dc->user_creatable = true;
+}
+
+static const TypeInfo dmi_bridge_type = {
+    .name = "i82801b11-bridge",
+    .parent = TYPE_PCI_BRIDGE,
+    .class_init = dmi_bridge_class_init,
+};
+TYPE_REGISTER(dmi_bridge_type)
+
+/* ---- what the first two are ---- */
 
 static const Property conventional_props[] = {
     {.name = "msi", .type = &prop_enum, .offset = PROP_FIELD(ConventionalBridge, msi),

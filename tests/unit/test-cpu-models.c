@@ -7,7 +7,7 @@
 
 static X86Features offered;
 static KvmCpuRequest request;
-static X86Features have;
+static X86Features have, lacking;
 
 static bool has(const X86Features *f, const char *name)
 {
@@ -30,7 +30,7 @@ static bool choose(const char *text, bool amd, Error **errp)
         g_ptr_array_add(cpu_model.features, parts[i]);
     }
     bool ok = kvm_cpu_request_parse(&request, errp) &&
-              kvm_features_choose(&request, &offered, amd, false, &have, errp);
+              kvm_features_choose(&request, &offered, amd, false, &have, &lacking, errp);
 
     g_ptr_array_unref(cpu_model.features);
     cpu_model = (CpuModel){ NULL, NULL };
@@ -51,8 +51,8 @@ static void test_every_model_is_complete(void)
         const X86CpuModel *m = all->pdata[i];
 
         g_assert_true(x86_cpu_model_find(m->name) == m);
-        if (m->host) {
-            continue;
+        if (m->host || !strcmp(m->name, "base")) {
+            continue; /* all that the host has; nothing */
         }
         g_assert_cmpuint(strlen(m->vendor), ==, 12);
         g_assert_cmpuint(strlen(m->model_id), <=, 48);

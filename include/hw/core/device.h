@@ -135,6 +135,8 @@ void reset_register(void (*fn)(void *opaque), void *opaque);
 DeviceState *device_add(JsonObject *options, QapiForm form, bool hotplug, Error **errp);
 /* device_del: by id or absolute path. */
 bool device_del(const char *id_or_path, Error **errp);
+/* Whether -device could make one: it exists and is pluggable. */
+bool device_check_driver(const char *driver, Error **errp);
 /* Whether a driver exists, for -device checks at parse time; resolves aliases. */
 const char *device_resolve_alias(const char *driver);
 
@@ -142,6 +144,9 @@ const char *device_resolve_alias(const char *driver);
  * text if malformed. */
 bool global_property_add(const char *driver, const char *property, const char *value, Error **errp);
 bool global_property_parse(const char *text, Error **errp);
+/* The same for a default that the machine changes: all -global go after it, and nobody is told that
+ * it was not used. */
+void global_property_add_compat(const char *driver, const char *property, const char *value);
 /* Warns of those that named no class. */
 void global_property_check_used(void);
 

@@ -17,12 +17,19 @@ typedef struct SmpConfig {
 
 typedef struct MachineState MachineState;
 
+typedef void CompatFn(const char *type, const char *property, const char *value, void *opaque);
+
 typedef struct MachineClass {
     ObjectClass parent_class;
     const char *name;  /* "pc-q35-10.0"; the type is this with "-machine" appended */
     const char *alias; /* "q35" */
     const char *desc;
     bool is_default;
+    const char *deprecation; /* why it may vanish; NULL: it will not */
+    const void *version;     /* of an earlier version: which; the compat function's */
+    /* Calls fn for each default of devices that differs; may be NULL. */
+    void (*compat)(const struct MachineClass *mc, CompatFn *fn, void *opaque);
+    bool numa_mem_supported;
     unsigned max_cpus;
     bool hotpluggable_cpus;
     bool has_acpi;
@@ -45,11 +52,13 @@ struct MachineState {
     char *memory_backend; /* -machine memory-backend=; NULL: one is made */
     char *kernel, *initrd, *append, *firmware; /* -kernel, -initrd, -append, -bios */
     bool defaults;        /* false with -nodefaults */
+    bool cpu_pm;          /* the guest idles on the processor instead of leaving it */
     bool dump_guest_core, mem_merge, graphics, usb, suppress_vmdesc;
     OnOffAuto acpi, vmport, smm, pic, pit;
     bool hpet, i8042, sata, smbus;
     OnOffSplit kernel_irqchip; /* for KVM */
     bool boot_menu, boot_strict;  /* -boot menu=on, strict=on */
+    char *boot_splash; /* file; NULL: none */
     char *boot_order, *boot_once; /* "cdn"; NULL: the default */
     int64_t boot_splash_time, boot_reboot_timeout; /* ms; -1: not given */
 };
@@ -59,7 +68,7 @@ struct MachineState {
 
 extern MachineState *current_machine;
 
-/* By name or alias; NULL if unknown. */
+/* By name or alias; NULL if unknown. A vendor's mark behind it ("+pve0") does not count. */
 MachineClass *machine_class_find(const char *name);
 MachineClass *machine_class_default(void);
 /* For -machine help. Caller frees. */

@@ -86,7 +86,26 @@ const X86CpuModel *x86_cpu_model_find(const char *name);
  * (x86_cpu_model_find() does that). The array is shared. */
 const GPtrArray *x86_cpu_models(void);
 
-/* What the accelerator can give on this host: set by one that runs guest code. */
-extern bool (*x86_host_features)(X86Features *out);
+/* ---- what the accelerator makes of it ---- */
+
+typedef struct X86HostCpu {
+    X86Features features; /* that a guest can have */
+    char vendor[13], model_id[49];
+    unsigned family, model, stepping, level, xlevel;
+} X86HostCpu;
+
+typedef struct X86CpuAccel {
+    /* What a processor of this host can be for a guest. Runs in: main thread. */
+    bool (*host)(X86HostCpu *host, Error **errp);
+    /* What the processors of -cpu have, and what was asked for and is not there. Runs in: main
+     * thread. */
+    bool (*guest)(X86Features *got, X86Features *missing, Error **errp);
+} X86CpuAccel;
+
+/* Set while the accelerator in use runs guest code; else NULL. */
+extern const X86CpuAccel *x86_cpu_accel;
+
+/* The names of the features in `f`, as an array of strings; caller frees it with its elements. */
+GPtrArray *x86_feature_names(const X86Features *f);
 
 #endif
