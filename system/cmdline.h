@@ -145,8 +145,8 @@ extern SystemConfig config;
 
 /*
  * Wrong options and what is not supported. An option that is wrong by itself is remembered; after
- * it only what refusals_look_at() is parsed. refusals_report() says everything and exits, if there is
- * anything that has to be said now.
+ * it only what refusals_look_at() names is parsed. refusals_report() says everything and exits, if
+ * there is anything that has to be said now.
  */
 void refusals_add_failure(Error *err);
 bool refusals_look_at(const CmdOption *o);
