@@ -95,6 +95,12 @@ void blk_drain_new(BlockBackend *blk); /* a backend made while everything is dra
 /* Ends the limits of the whole disk. Drains blk. */
 void blk_leave_group(BlockBackend *blk);
 
+/* ---- file-facts.c ---- */
+
+/* Before a query: has what drivers keep in memory brought up to date, as far as that takes no
+ * longer than a moment. Polls the main context. */
+void block_refresh_facts(void);
+
 /* ---- account.c ---- */
 
 int64_t block_clock(void);

@@ -4,15 +4,24 @@
 #include <fcntl.h>
 #include <linux/blkzoned.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "file.h"
 
 #define MAX_ALIGNMENT 65536
+/* Not in every version of the kernel's headers. */
+#ifndef CIFS_SUPER_MAGIC
+#define CIFS_SUPER_MAGIC 0xFF534D42
+#endif
+#ifndef SMB2_SUPER_MAGIC
+#define SMB2_SUPER_MAGIC 0xFE534D42
+#endif
 
 int64_t file_size(FileState *s)
 {
@@ -87,9 +96,27 @@ static void probe_alignment(FileState *s)
     free(buf);
 }
 
+/* File systems whose calls a server, here or elsewhere, has to answer: it may never do so, and some
+ * of them wait for it even if they are asked not to. */
+static bool has_server(const struct statfs *fs)
+{
+    static const unsigned long magics[] = {
+        FUSE_SUPER_MAGIC, NFS_SUPER_MAGIC, CIFS_SUPER_MAGIC, SMB2_SUPER_MAGIC,
+        SMB_SUPER_MAGIC,  CEPH_SUPER_MAGIC, V9FS_MAGIC,      AFS_FS_MAGIC,
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(magics); i++) {
+        if ((uint32_t)fs->f_type == magics[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool file_probe_caps(FileState *s, Error **errp)
 {
     FileCaps *c = &s->caps;
+    struct statfs fs;
     struct stat st;
 
     memset(c, 0, sizeof(*c));
@@ -101,6 +128,7 @@ bool file_probe_caps(FileState *s, Error **errp)
     }
     c->is_block = S_ISBLK(st.st_mode);
     c->is_char = S_ISCHR(st.st_mode);
+    c->local = c->is_block || c->is_char;
     if (c->is_block) {
         int logical = 0;
         unsigned physical = 0, zone = 0;
@@ -125,6 +153,7 @@ bool file_probe_caps(FileState *s, Error **errp)
         }
     } else {
         c->discard = S_ISREG(st.st_mode);
+        c->local |= fstatfs(s->fd, &fs) < 0 || !has_server(&fs);
     }
     file_probe_memory(s, &st);
     /* A memory file system copies, whatever the addresses are. */

@@ -85,7 +85,7 @@ static ssize_t transfer_memory(FileState *s, FileShard *sh, const BlockRequest *
 
 static bool may_in_place(FileState *s, FileShard *sh, const BlockRequest *req)
 {
-    if (req->bytes > IN_PLACE_MAX || nesting >= MAX_NESTING) {
+    if (req->bytes > IN_PLACE_MAX || nesting >= MAX_NESTING || !s->caps.local) {
         return false;
     }
     if (s->caps.in_memory) {

@@ -76,7 +76,8 @@ void file_engine_submit(FileState *s, BlockRequest *req)
             counter_add(&sh->ring, 1);
             return;
         }
-        if (s->aio == BLOCKDEV_AIO_OPTIONS_NATIVE && file_native_rw(s, req)) {
+        /* io_submit() would be kept by a file's server. */
+        if (s->aio == BLOCKDEV_AIO_OPTIONS_NATIVE && s->caps.local && file_native_rw(s, req)) {
             counter_add(&sh->native, 1);
             return;
         }

@@ -80,7 +80,7 @@ void file_probe_memory(FileState *s, const struct stat *st)
         c->in_memory = fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC;
         c->flush_free = c->in_memory;
     }
-    if (s->direct && !is_dax(s->fd)) {
+    if (!c->local || (s->direct && !is_dax(s->fd))) {
         return; /* such a read waits for the disk all the same */
     }
     c->nowait_read = preadv2(s->fd, &iov, 1, 0, RWF_NOWAIT) >= 0 || errno == EAGAIN;

@@ -11,6 +11,14 @@ static BlockRequest *request_of(AioCompletion *c)
     return (BlockRequest *)((char *)c - offsetof(BlockRequest, u.uring));
 }
 
+/* A file that has a server is not tried in the submitting thread, which could be kept by it. */
+static void not_here(const FileState *s, struct io_uring_sqe *sqe)
+{
+    if (!s->caps.local) {
+        sqe->flags |= IOSQE_ASYNC;
+    }
+}
+
 static void rw_done(AioCompletion *c, int res)
 {
     file_engine_result(request_of(c), res);
@@ -34,6 +42,7 @@ bool file_uring_rw(FileState *s, BlockRequest *req)
             io_uring_prep_readv(sqe, s->fd, req->iov, (unsigned)req->niov,
                                 (uint64_t)req->at_offset);
         }
+        not_here(s, sqe);
         return true;
     }
     if (req->at_flags & BLK_REQ_FUA) {
@@ -46,6 +55,7 @@ bool file_uring_rw(FileState *s, BlockRequest *req)
         io_uring_prep_writev(sqe, s->fd, req->iov, (unsigned)req->niov, (uint64_t)req->at_offset);
     }
     sqe->rw_flags = flags;
+    not_here(s, sqe);
     return true;
 }
 
@@ -71,5 +81,6 @@ bool file_uring_flush(FileState *s, BlockRequest *req)
     req->u.uring.done = flush_done;
     sqe = aio_sqe(req->ctx, &req->u.uring);
     io_uring_prep_fsync(sqe, s->fd, IORING_FSYNC_DATASYNC);
+    not_here(s, sqe);
     return true;
 }

@@ -3,14 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <linux/fs.h>
 
 #include "backend.h"
 #include "chardev/fdset.h"
 #include "file.h"
+#include "util/offload.h"
 #include "util/report.h"
 
 static int open_path(FileState *s, bool rw, Error **errp)
@@ -18,9 +17,11 @@ static int open_path(FileState *s, bool rw, Error **errp)
     int flags = O_CLOEXEC | O_NOCTTY | (rw ? O_RDWR : O_RDONLY) | (s->direct ? O_DIRECT : 0);
     int fd;
 
+    stall_begin();
     do {
         fd = fdset_open(s->path, flags, 0);
     } while (fd < 0 && errno == EINTR);
+    stall_end();
     if (fd >= 0 && s->direct) {
         /* A descriptor that was handed over need not have been opened with it. */
         int now = fcntl(fd, F_GETFL);
@@ -92,10 +93,10 @@ static bool file_options(BlockNode *node, FileState *s, const BlockdevOptionsFil
 static void file_close_fds(FileState *s)
 {
     if (s->lock_fd >= 0 && s->lock_fd != s->fd) {
-        close(s->lock_fd);
+        file_close_fd(s, s->lock_fd);
     }
     if (s->fd >= 0) {
-        close(s->fd);
+        file_close_fd(s, s->fd);
     }
     s->fd = -1;
     s->lock_fd = -1;
@@ -120,6 +121,7 @@ static bool file_open(BlockNode *node, const BlockdevOptions *opts, Error **errp
     FileState *s = node->opaque;
     OnOffAuto locking = o->has_locking ? o->locking : ON_OFF_AUTO_AUTO;
     struct stat st;
+    bool ok;
 
     s->fd = -1;
     s->lock_fd = -1;
@@ -140,18 +142,24 @@ static bool file_open(BlockNode *node, const BlockdevOptions *opts, Error **errp
         goto fail;
     }
     s->lock_fd = s->fd;
-    if (!file_probe_caps(s, errp) || !check_type(s, device, errp)) {
+    stall_fd_set(s->fd, true);
+    stall_begin();
+    ok = file_probe_caps(s, errp) && check_type(s, device, errp);
+    s->locking = ok && locking != ON_OFF_AUTO_OFF && file_lock_supported(s->fd);
+    stall_end();
+    if (!ok) {
         goto fail;
     }
-    s->locking = locking != ON_OFF_AUTO_OFF && file_lock_supported(s->fd);
     if (locking == ON_OFF_AUTO_ON && !s->locking) {
         error_set(errp, "File lock requested but the file system or the host does not support "
                         "locks of open file descriptions");
         goto fail;
     }
+    stall_fd_set(s->fd, !s->caps.local);
     s->serialise = s->direct && s->caps.request_alignment > 1;
     range_lock_init(&s->ranges, file_start);
     slot_table_init(&s->shards, sizeof(FileShard));
+    file_facts_init(s);
     return true;
 fail:
     file_close_fds(s);
@@ -164,6 +172,7 @@ static void file_close(BlockNode *node)
     FileState *s = node->opaque;
 
     file_close_fds(s);
+    file_facts_free(s);
     range_lock_free(&s->ranges);
     slot_table_free(&s->shards);
     g_free(s->path);
@@ -171,7 +180,12 @@ static void file_close(BlockNode *node)
 
 static int64_t file_length(BlockNode *node)
 {
-    return file_size(node->opaque);
+    int64_t size;
+
+    stall_begin();
+    size = file_size(node->opaque);
+    stall_end();
+    return size;
 }
 
 static void file_limits(BlockNode *node, BlockLimits *l)
@@ -187,6 +201,7 @@ static void file_limits(BlockNode *node, BlockLimits *l)
 static bool file_truncate(BlockNode *node, int64_t size, Error **errp)
 {
     FileState *s = node->opaque;
+    int ret;
 
     if (s->caps.is_block || s->caps.is_char) {
         int64_t now = file_size(s);
@@ -202,11 +217,14 @@ static bool file_truncate(BlockNode *node, int64_t size, Error **errp)
         }
         return true;
     }
-    while (ftruncate(s->fd, size) < 0) {
-        if (errno != EINTR) {
-            error_set_errno(errp, errno, "Could not resize file");
-            return false;
-        }
+    stall_begin();
+    do {
+        ret = ftruncate(s->fd, size);
+    } while (ret < 0 && errno == EINTR);
+    stall_end();
+    if (ret < 0) {
+        error_set_errno(errp, errno, "Could not resize file");
+        return false;
     }
     return true;
 }
@@ -217,10 +235,11 @@ static void swap_fd(BlockNode *node, FileState *s, int fd, bool rw)
     GPtrArray *drained = block_drained_begin(node);
 
     if (s->fd != s->lock_fd) {
-        close(s->fd);
+        file_close_fd(s, s->fd);
     }
     s->fd = fd;
     s->rw = rw;
+    stall_fd_set(fd, !s->caps.local);
     block_drained_end(drained);
 }
 
@@ -230,6 +249,7 @@ static bool file_set_perm(BlockNode *node, unsigned perm, unsigned shared, Error
     FileState *s = node->opaque;
     bool want_rw = node->auto_read_only && !node->read_only && (perm & writing);
     int fd = -1;
+    bool ok;
 
     if (want_rw && !s->rw) {
         fd = open_path(s, true, errp);
@@ -237,7 +257,10 @@ static bool file_set_perm(BlockNode *node, unsigned perm, unsigned shared, Error
             return false;
         }
     }
-    if (!file_lock_prepare(s, perm, shared, errp)) {
+    stall_begin();
+    ok = file_lock_prepare(s, perm, shared, errp);
+    stall_end();
+    if (!ok) {
         if (fd >= 0) {
             close(fd);
         }
@@ -254,10 +277,10 @@ static bool file_set_perm(BlockNode *node, unsigned perm, unsigned shared, Error
 
 static int64_t file_allocated(BlockNode *node)
 {
-    FileState *s = node->opaque;
-    struct stat st;
+    FileNumbers n;
 
-    return fstat(s->fd, &st) < 0 ? -errno : (int64_t)st.st_blocks * 512;
+    file_numbers(node->opaque, &n);
+    return n.allocated;
 }
 
 static void file_refresh_filename(BlockNode *node)
@@ -281,16 +304,14 @@ static JsonNode *file_describe(BlockNode *node)
 
 static ImageInfoSpecific *file_info(BlockNode *node)
 {
-    FileState *s = node->opaque;
     ImageInfoSpecific *info = g_new0(ImageInfoSpecific, 1);
-    struct fsxattr attr;
+    FileNumbers n;
 
     info->type = IMAGE_INFO_SPECIFIC_KIND_FILE;
     info->u.file.data = g_new0(ImageInfoSpecificFile, 1);
-    if (ioctl(s->fd, FS_IOC_FSGETXATTR, &attr) == 0 && attr.fsx_extsize) {
-        info->u.file.data->has_extent_size_hint = true;
-        info->u.file.data->extent_size_hint = attr.fsx_extsize;
-    }
+    file_numbers(node->opaque, &n);
+    info->u.file.data->has_extent_size_hint = n.extent_size > 0;
+    info->u.file.data->extent_size_hint = n.extent_size;
     return info;
 }
 
@@ -343,7 +364,7 @@ static const char *const file_options_list[] = {
         .name = name_, .protocol = protocol_, .instance_size = sizeof(FileState),                  \
         .options = file_options_list, .open = file_open, .close = file_close,                      \
         .length = file_length, .limits = file_limits, .truncate = file_truncate,                   \
-        .set_perm = file_set_perm, .allocated = file_allocated,                                    \
+        .set_perm = file_set_perm, .refresh = file_refresh, .allocated = file_allocated,           \
         .refresh_filename = file_refresh_filename, .describe = file_describe,                      \
         .stats = file_stats, .info = file_info, .has_dirty_flag = true,                            \
         .probe_blocksizes = file_probe_blocksizes, .can_discard = file_can_discard,                \

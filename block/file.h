@@ -18,6 +18,7 @@ typedef struct FileCaps {
     bool in_memory;  /* a memory file system or memory block device: nothing waits for a disk */
     bool flush_free; /* and no cache lies before it: a flush has nothing to do */
     bool nowait_read; /* RWF_NOWAIT tells whether a read would wait */
+    bool local;      /* no server has to answer before a call about the file returns */
     bool zoned;      /* a device whose block sizes the guest must know */
     bool discard;    /* a discard is worth trying */
     unsigned request_alignment; /* of O_DIRECT, bytes; 1 without it */
@@ -39,6 +40,14 @@ typedef struct FileShard {
     int64_t hold_until_ns; /* nothing in place before: it slept */
 } FileShard;
 
+typedef struct FileFacts FileFacts;
+
+/* What only clients want to know. */
+typedef struct FileNumbers {
+    int64_t allocated;    /* bytes, or negative errno */
+    uint32_t extent_size; /* hint, bytes; 0: none */
+} FileNumbers;
+
 typedef struct FileState {
     /* Read by the data path. */
     SlotTable shards; /* of FileShard */
@@ -53,6 +62,7 @@ typedef struct FileState {
     int nowait_read_broken, nowait_write_broken, no_punch, no_zero_range, no_fallocate;
     int flush_error; /* errno of the first failed flush of a cached file: its data may be gone */
 
+    FileFacts *facts;
     char *path;
     int lock_fd;      /* the first descriptor: keeps the locks; the same as fd most of the time */
     bool rw;          /* fd is open for writing */
@@ -78,6 +88,19 @@ int64_t file_size(FileState *s);
 
 /* Fills in what speaks of memory. */
 void file_probe_memory(FileState *s, const struct stat *st);
+
+/* ---- file-facts.c; runs in the main thread ---- */
+
+void file_facts_init(FileState *s);
+void file_facts_free(FileState *s);
+/* At once, from memory if the file is not local. */
+void file_numbers(FileState *s, FileNumbers *n);
+/* Has the memory brought up to date, some time. */
+void file_refresh(BlockNode *node);
+/* Closes fd, and does not wait for ever. */
+void file_close_fd(FileState *s, int fd);
+/* Runs in: any thread. */
+void file_read_numbers(int fd, FileNumbers *n);
 
 /* ---- file-lock.c ---- */
 

@@ -128,6 +128,7 @@ char *block_info_text(bool verbose, bool nodes, const char *name)
     GPtrArray *all = blk_all();
     bool found = false;
 
+    block_refresh_facts();
     for (guint i = 0; i < all->len && !nodes; i++) {
         BlockBackend *blk = g_ptr_array_index(all, i);
 

@@ -4,6 +4,7 @@
 
 #include "node.h"
 #include "util/biglock.h"
+#include "util/offload.h"
 
 void block_node_submit(BlockNode *node, BlockRequest *req)
 {
@@ -98,6 +99,8 @@ int block_node_request_sync(BlockNode *node, BlockOp op, int64_t offset, void *b
     ASSERT_BIG_LOCK();
     s.req.iov = &s.iov;
     block_node_submit(node, &s.req);
+    stall_begin();
     AIO_WAIT_WHILE(!s.done);
+    stall_end();
     return s.ret;
 }

@@ -88,6 +88,7 @@ GPtrArray *qmp_query_block(Error **errp)
     GPtrArray *all = blk_all();
 
     ASSERT_BIG_LOCK();
+    block_refresh_facts();
     for (guint i = 0; i < all->len; i++) {
         BlockBackend *blk = g_ptr_array_index(all, i);
 
@@ -104,8 +105,14 @@ GPtrArray *qmp_query_named_block_nodes(const q_query_named_block_nodes_args *arg
     GPtrArray *list = g_ptr_array_new_with_free_func((GDestroyNotify)qapi_free_BlockDeviceInfo);
 
     ASSERT_BIG_LOCK();
+    block_refresh_facts();
     for (GList *l = block_nodes(); l; l = l->next) {
-        g_ptr_array_add(list, block_node_info(l->data, NULL, args->has_flat && args->flat));
+        BlockNode *node = l->data;
+
+        /* One that is being opened while this runs is not there yet. */
+        if (node->opened) {
+            g_ptr_array_add(list, block_node_info(node, NULL, args->has_flat && args->flat));
+        }
     }
     return list;
 }

@@ -12,6 +12,7 @@
 
 #include "backend.h"
 #include "throttle.h"
+#include "util/offload.h"
 #include "util/biglock.h"
 
 static unsigned drain_all_count;
@@ -155,7 +156,9 @@ void blk_dec_in_flight(BlockBackend *blk)
 void blk_wait_idle(BlockBackend *blk)
 {
     __atomic_add_fetch(&blk->waiters, 1, __ATOMIC_SEQ_CST);
+    stall_begin();
     AIO_WAIT_WHILE(blk_in_flight(blk) > 0);
+    stall_end();
     __atomic_sub_fetch(&blk->waiters, 1, __ATOMIC_SEQ_CST);
 }
 

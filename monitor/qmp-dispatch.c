@@ -13,19 +13,47 @@ void qmp_dispatch_kick(void)
     aio_bh_schedule(dispatch_bh);
 }
 
-static QmpRequest *next_request(QmpMonitor **mon, unsigned *session)
+static QmpRequest *next_request(bool nested, QmpMonitor **mon, unsigned *session)
 {
     for (guint i = 0; i < qmp_monitors->len; i++) {
         QmpRequest *req;
 
         *mon = qmp_monitors->pdata[(next_monitor + i) % qmp_monitors->len];
-        req = qmp_pop_request(*mon, session);
+        if ((*mon)->busy) {
+            continue; /* its replies come in order */
+        }
+        req = qmp_pop_request(*mon, nested, session);
         if (req) {
             next_monitor = (next_monitor + i + 1) % qmp_monitors->len;
             return req;
         }
     }
     return NULL;
+}
+
+/* A command waits, in a nested turn of the main loop, for something that may take for ever. What
+ * only looks at things, changes limits, or ends the process, is not made to wait for it. */
+static void dispatch_nested(void)
+{
+    QmpMonitor *mon;
+    unsigned session;
+    QmpRequest *req;
+    g_autoptr(JsonNode) reply = NULL;
+
+    /* The start of the process is no command: clients wait for its outcome. */
+    req = runstate_machine_ready() ? next_request(true, &mon, &session) : NULL;
+    if (!req) {
+        return;
+    }
+    mon->busy = true;
+    report_push_monitor();
+    reply = qmp_execute(mon, req->message, false);
+    report_pop();
+    mon->busy = false;
+    qmp_send(mon, session, reply);
+    qmp_request_done(mon);
+    qmp_request_free(req);
+    qmp_dispatch_kick();
 }
 
 static void dispatch(void *opaque)
@@ -35,14 +63,19 @@ static void dispatch(void *opaque)
     unsigned session;
     g_autoptr(JsonNode) reply = NULL;
 
-    if (!dispatch_bh || !command_begin(dispatch, NULL)) {
+    if (!dispatch_bh) {
         return;
     }
-    req = next_request(&mon, &session);
+    if (!command_begin(dispatch, NULL)) {
+        dispatch_nested();
+        return;
+    }
+    req = next_request(false, &mon, &session);
     if (!req) {
         command_end();
         return;
     }
+    mon->busy = true;
     report_push_monitor();
     if (req->error) {
         reply = qmp_error_reply(g_steal_pointer(&req->error), NULL);
@@ -53,6 +86,7 @@ static void dispatch(void *opaque)
      * too. */
     runstate_main_loop_step();
     report_pop();
+    mon->busy = false;
     qmp_send(mon, session, reply);
     qmp_request_done(mon);
     qmp_request_free(req);

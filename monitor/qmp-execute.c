@@ -17,6 +17,36 @@ bool qmp_is_oob(JsonNode *message)
     return json_object_has_member(obj, "exec-oob") && !json_object_has_member(obj, "execute");
 }
 
+static bool is_string(JsonNode *node)
+{
+    return JSON_NODE_HOLDS_VALUE(node) && json_node_get_value_type(node) == G_TYPE_STRING;
+}
+
+/* Of the human monitor, what shows something, and the end. */
+static bool line_may_nest(JsonObject *envelope)
+{
+    JsonNode *args = json_object_get_member(envelope, "arguments");
+    JsonNode *line = args && JSON_NODE_HOLDS_OBJECT(args)
+                         ? json_object_get_member(json_node_get_object(args), "command-line")
+                         : NULL;
+    const char *text = line && is_string(line) ? json_node_get_string(line) : "";
+
+    return g_str_has_prefix(text, "info ") || g_str_equal(text, "quit") || g_str_equal(text, "q");
+}
+
+bool qmp_may_nest(JsonNode *message)
+{
+    JsonObject *obj = JSON_NODE_HOLDS_OBJECT(message) ? json_node_get_object(message) : NULL;
+    JsonNode *name = obj ? json_object_get_member(obj, "execute") : NULL;
+    const QmpCommand *cmd = name && is_string(name) ? qmp_find_command(json_node_get_string(name))
+                                                    : NULL;
+
+    if (!cmd || !(cmd->flags & QMP_ALLOW_NESTED)) {
+        return false;
+    }
+    return !g_str_equal(cmd->name, "human-monitor-command") || line_may_nest(obj);
+}
+
 JsonNode *qmp_error_reply(Error *err, JsonNode *id)
 {
     JsonObject *reply = json_object_new();
@@ -52,11 +82,6 @@ typedef struct Envelope {
     JsonNode *arguments; /* borrowed, may be NULL */
     bool exec_oob;
 } Envelope;
-
-static bool is_string(JsonNode *node)
-{
-    return JSON_NODE_HOLDS_VALUE(node) && json_node_get_value_type(node) == G_TYPE_STRING;
-}
 
 static bool open_envelope(JsonObject *obj, bool oob_on, Envelope *env, Error **errp)
 {

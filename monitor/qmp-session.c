@@ -81,12 +81,18 @@ static void resume_locked(QmpMonitor *mon)
     }
 }
 
-QmpRequest *qmp_pop_request(QmpMonitor *mon, unsigned *session)
+QmpRequest *qmp_pop_request(QmpMonitor *mon, bool nested, unsigned *session)
 {
     QmpRequest *req;
 
     pthread_mutex_lock(&mon->lock);
-    req = g_queue_pop_head(&mon->requests);
+    req = g_queue_peek_head(&mon->requests);
+    if (req && nested && !(req->message && qmp_may_nest(req->message))) {
+        req = NULL;
+    }
+    if (req) {
+        g_queue_pop_head(&mon->requests);
+    }
     *session = mon->running = mon->session;
     if (req && mon->oob) {
         resume_locked(mon);

@@ -33,6 +33,7 @@ typedef struct QmpMonitor {
     bool suspended;   /* nothing is parsed until there is room */
     unsigned session; /* counts connections */
     unsigned running; /* the session whose command the main thread runs */
+    bool busy;        /* main thread: a command of it runs, and waits if another one is run */
     bool negotiated, oob;
 } QmpMonitor;
 
@@ -50,9 +51,9 @@ extern pthread_mutex_t qmp_monitors_lock;
 
 /* Sends to the client of that session, if it is still there. Runs in: any thread. */
 void qmp_send(QmpMonitor *mon, unsigned session, JsonNode *message);
-/* Takes the oldest request, and makes the session read on if that makes room. NULL: none.
- * Runs in: main thread. */
-QmpRequest *qmp_pop_request(QmpMonitor *mon, unsigned *session);
+/* Takes the oldest request, and makes the session read on if that makes room. With `nested` only
+ * one that may run while a command waits. NULL: none. Runs in: main thread. */
+QmpRequest *qmp_pop_request(QmpMonitor *mon, bool nested, unsigned *session);
 /* The command that was popped is done. Runs in: main thread. */
 void qmp_request_done(QmpMonitor *mon);
 void qmp_request_free(QmpRequest *req);
@@ -63,6 +64,8 @@ void qmp_cleanup(void);
 
 /* Whether it is to be answered at once, out of band. */
 bool qmp_is_oob(JsonNode *message);
+/* Whether it may run while a command of another client waits. Runs in: any thread. */
+bool qmp_may_nest(JsonNode *message);
 /* Runs a command, or refuses it. Returns the reply. Runs in: main thread, or with `oob` any. */
 JsonNode *qmp_execute(QmpMonitor *mon, JsonNode *message, bool oob);
 JsonNode *qmp_error_reply(Error *err, JsonNode *id); /* takes err, borrows id (may be NULL) */

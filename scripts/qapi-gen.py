@@ -36,7 +36,8 @@ ALLOWED = {
     'union': {'data', 'base', 'discriminator', 'features'},
     'alternate': {'data', 'features'},
     'extend': {'case', 'data'},
-    'command': {'data', 'returns', 'features', 'allow-oob', 'allow-preconfig', 'gen'},
+    'command': {'data', 'returns', 'features', 'allow-oob', 'allow-preconfig',
+                'allow-nested', 'gen'},
     'event': {'data', 'features'},
 }
 
@@ -599,7 +600,8 @@ class Gen:
             out.append('    return result;')
         out += ['}', '']
         flags = [f for k, f in (('allow-oob', 'QMP_ALLOW_OOB'),
-                                ('allow-preconfig', 'QMP_ALLOW_PRECONFIG')) if d.spec.get(k)]
+                                ('allow-preconfig', 'QMP_ALLOW_PRECONFIG'),
+                                ('allow-nested', 'QMP_ALLOW_NESTED')) if d.spec.get(k)]
         out.append(f'const QmpCommand qmp_command_{n} = {{')
         out.append(f'    .name = {c_string(d.name)}, .flags = {" | ".join(flags) or "0"}, '
                    f'.call = call_{n}, .enabled = true,')
@@ -716,6 +718,8 @@ class Gen:
             notes.append('may run out of band')
         if d.spec.get('allow-preconfig'):
             notes.append('works in the preconfig state')
+        if d.spec.get('allow-nested'):
+            notes.append('runs while a command of another client waits')
         if d.features:
             notes.append('features: ' + ', '.join(f'`{f}`' for f in d.features))
         if notes:

@@ -68,6 +68,7 @@ static void start_process(void)
     if (config.pidfile) {
         or_exit(process_pidfile(config.pidfile, &err), &err);
     }
+    runstate_exit_now_hook = process_exit_now;
     runstate_set_no_reboot(config.no_reboot);
     runstate_set_no_shutdown(config.no_shutdown);
 }

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "qapi/keyval.h"
+#include "util/offload.h"
 #include "util/report.h"
 
 static int daemon_pipe = -1; /* to the waiting parent */
@@ -265,6 +266,14 @@ bool process_pidfile(const char *path, Error **errp)
     pidfile = realpath(path, NULL);
     pidfile_owner = getpid();
     return true;
+}
+
+void process_exit_now(int status)
+{
+    if (pidfile && pidfile_owner == getpid()) {
+        unlink(pidfile);
+    }
+    stall_exit(status);
 }
 
 void process_cleanup(void)

@@ -30,6 +30,8 @@ bool process_pidfile(const char *path, Error **errp);
 bool process_ready(const char *chroot_dir, const SandboxConfig *sandbox, Error **errp);
 /* Removes the pid file. */
 void process_cleanup(void);
+/* Ends the process, and undoes nothing but the pid file. Runs in: any thread. */
+void process_exit_now(int status);
 
 /* SIGTERM, SIGINT and SIGHUP end the process by way of the main loop from now on. Returns a
  * descriptor that is readable once one has come. */

@@ -9,6 +9,7 @@
 
 #include "aio-internal.h"
 #include "threads.h"
+#include "util/offload.h"
 
 /* A worker beyond the minimum goes away after this long without work. */
 #define WORKER_IDLE_S 10
@@ -201,9 +202,11 @@ static void pool_destroy(void *service)
     pthread_mutex_lock(&pool->lock);
     pool->stopping = true;
     pthread_cond_broadcast(&pool->work_cond);
+    stall_begin();
     while (pool->n_threads > 0) {
         pthread_cond_wait(&pool->exit_cond, &pool->lock);
     }
+    stall_end();
     pthread_mutex_unlock(&pool->lock);
     join_dead(pool);
     pool_bh(pool); /* no submitter is left without its answer */

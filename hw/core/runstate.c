@@ -20,6 +20,7 @@ static GArray *powerdown_hooks;
 
 static bool no_shutdown, no_reboot;
 static bool ending;        /* SHUTDOWN was sent, the main loop is to end */
+static int told;           /* atomic: SHUTDOWN was sent for the end of the process */
 static int ready;          /* atomic: the machine is */
 
 /* Requests of any thread: the cause, or REQUEST_NONE. Atomic. */
@@ -213,6 +214,7 @@ int runstate_exit_status(void)
 void request_exit(ShutdownCause cause)
 {
     request(&exit_request, cause);
+    exit_watchdog_start();
 }
 
 void request_reset(ShutdownCause cause)
@@ -263,9 +265,23 @@ static bool caused_by_guest(ShutdownCause cause)
            cause == SHUTDOWN_CAUSE_GUEST_PANIC;
 }
 
+void runstate_tell_shutdown(void)
+{
+    int cause = __atomic_load_n(&exit_request, __ATOMIC_ACQUIRE);
+
+    if (cause != REQUEST_NONE && !__atomic_exchange_n(&told, 1, __ATOMIC_SEQ_CST)) {
+        qapi_event_send_SHUTDOWN(caused_by_guest(cause), cause);
+    }
+}
+
 static void do_shutdown(ShutdownCause cause, bool pause)
 {
-    qapi_event_send_SHUTDOWN(caused_by_guest(cause), cause);
+    if (pause || !__atomic_exchange_n(&told, 1, __ATOMIC_SEQ_CST)) {
+        qapi_event_send_SHUTDOWN(caused_by_guest(cause), cause);
+    }
+    if (!pause) {
+        exit_watchdog_start();
+    }
     if (pause) {
         vm_stop(RUN_STATE_SHUTDOWN);
         /* Stopped before: the state is the news. */

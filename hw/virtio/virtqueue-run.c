@@ -11,6 +11,8 @@
 
 #include "virtio-internal.h"
 
+#include "util/offload.h"
+
 static bool queue_run(VirtQueue *vq)
 {
     VirtIODevice *vdev = vq->vdev;
@@ -260,8 +262,10 @@ void virtio_take_queues(VirtIODevice *vdev, VirtQueue *only, bool detach_only, b
     if (hurry) {
         klass->hurry(vdev, true);
     }
+    stall_begin();
     /* While this waits a client may ask for other owners. */
     AIO_WAIT_WHILE(__atomic_load_n(&barrier.pending, __ATOMIC_ACQUIRE) != 0 || vdev->moving > 0);
+    stall_end();
     if (hurry) {
         klass->hurry(vdev, false);
     }

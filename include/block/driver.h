@@ -56,6 +56,8 @@ typedef struct BlockDriver {
                        unsigned *cshared);
     /* Permissions or read-only-ness changed: take or release locks, reopen. NULL: nothing to do. */
     bool (*set_perm)(BlockNode *node, unsigned perm, unsigned shared, Error **errp);
+    /* Begins to find out what allocated() and info() will say; does not wait. NULL: they know. */
+    void (*refresh)(BlockNode *node);
     int64_t (*allocated)(BlockNode *node); /* bytes in use on the host; NULL: unknown */
     /* The name that clients see: sets node->filename, or leaves NULL for "json:{..}" of describe().
      * Drivers without it have the name of their "file" child. */

@@ -39,6 +39,7 @@ const char *qapi_enum_name(const QapiEnum *e, int value);
 typedef enum {
     QMP_ALLOW_OOB = 1,       /* may be called with exec-oob, in another thread than the main one */
     QMP_ALLOW_PRECONFIG = 2, /* before the machine exists */
+    QMP_ALLOW_NESTED = 4,    /* while a command of another client waits for something */
 } QmpFlags;
 
 typedef struct QmpCommand {

