@@ -172,7 +172,6 @@ static const CmdOption refused_options[] = {
     REFUSED("mem-prealloc", false),
     REFUSED("netdev", true),
     REFUSED("no-fd-bootchk", false),
-    REFUSED("numa", true),
     REFUSED("old-param", false),
     REFUSED("only-migratable", false),
     REFUSED("option-rom", true),

@@ -214,7 +214,7 @@ static bool kvm_make_vm(const KvmAccel *accel, MachineState *m, Error **errp)
     }
     kvm.run_size = ret;
     return kvm_irqchip_create(errp) && kvm_irq_init(errp) &&
-           (!MACHINE_CLASS(m)->default_cpu_type || kvm_pit_create(m, errp));
+           (kvm.split || !MACHINE_CLASS(m)->default_cpu_type || kvm_pit_create(m, errp));
 }
 
 static bool kvm_accel_init(Object *obj, MachineState *m, Error **errp)
