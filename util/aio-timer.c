@@ -378,8 +378,9 @@ void aio_virtual_clock_release(void)
 /* What belongs to the present instant is over in all threads. */
 static void settle(int64_t now)
 {
-    AIO_WAIT_WHILE(__atomic_load_n(&virtual_clock.held, __ATOMIC_SEQ_CST) > 0 ||
-                   aio_contexts_virtual_deadline(aio_context_main()) <= now);
+    /* In this order: a timer's callback holds the clock before its context shows a new deadline. */
+    AIO_WAIT_WHILE(aio_contexts_virtual_deadline(aio_context_main()) <= now ||
+                   __atomic_load_n(&virtual_clock.held, __ATOMIC_SEQ_CST) > 0);
 }
 
 /* The main context's own is asked for directly: a callback of it may be what moves the clock. */
