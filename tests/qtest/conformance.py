@@ -14,6 +14,11 @@ SAMPLE = 90
 NOT_BUILT = {('pci-bridge', 'shpc')}
 
 
+# Commands that the reference does not have: our own, and one that a management stack asks of its own
+# build of the reference.
+OURS_ALONE = {'query-file-io-stats', 'query-virtqueue-stats', 'query-proxmox-support'}
+
+
 class Conformance(QtestCase):
     def setUp(self):
         if not is_spindle():
@@ -74,6 +79,9 @@ class Conformance(QtestCase):
         compared = 0
         for name, entry in ours.items():
             if entry['meta-type'] not in ('command', 'event'):
+                continue
+            if name in OURS_ALONE:
+                self.assertNotIn(name, theirs)
                 continue
             self.assertIn(name, theirs)
             compared += 1

@@ -81,6 +81,7 @@ static PvhFile pvh_file(void)
     };
 
     f.eh.e_ident[EI_CLASS] = ELFCLASS64;
+    f.eh.e_ident[EI_DATA] = ELFDATA2LSB;
     memset(f.code, 0x90, sizeof(f.code));
     return f;
 }
@@ -126,7 +127,7 @@ static void test_pvh_refused(void)
     f.eh.e_machine = EM_AARCH64;
     refused(&f, sizeof(f), NULL, "another kind of processor");
     f = pvh_file();
-    refused(&f, sizeof(f), "/nonexistent", "-initrd: could not open '/nonexistent'");
+    refused(&f, sizeof(f), "/nonexistent", "-initrd: could not open initrd file '/nonexistent'");
     refused("", 0, NULL, "is empty");
     refused("hello", 5, NULL, "neither a Linux bzImage nor an ELF file");
 }
