@@ -10,7 +10,7 @@ export BUILD
 help:
 	@echo 'make build        configure if needed, and build into $(BUILD)/'
 	@echo 'make run          boot a guest with a 4-queue disk on 2 IOThreads, show who served what'
-	@echo 'make check        all tests: layers, style, unit, qtest, guests'
+	@echo 'make check        all tests but those with Linux: layers, style, unit, qtest, bare guest, libvirt'
 	@echo 'make check-guests only the tests with Linux guests (tests/functional)'
 	@echo 'make check-asan   unit and qtest tests under AddressSanitizer and UBSan'
 	@echo 'make check-tsan   unit and qtest tests under ThreadSanitizer'
@@ -43,7 +43,7 @@ check: install-deps $(BUILD)/build.ninja
 
 check-guests: install-deps build
 	@scripts/install-deps --optional libvirt rig reference
-	@scripts/run-tests $(BUILD) --suite functional $(TESTFLAGS)
+	@scripts/run-tests $(BUILD) --suite guests $(TESTFLAGS)
 
 build-asan/build.ninja:
 	./configure --enable-asan --build-dir=build-asan

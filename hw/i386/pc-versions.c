@@ -101,8 +101,9 @@ static void version_class_init(ObjectClass *klass, const void *data)
     const PcVersion *v = data;
     bool q35 = g_str_has_prefix(object_class_name(klass), "pc-q35");
 
-    mc->name = g_intern_string(
-        g_strdup_printf("%s-%s", q35 ? "pc-q35" : "pc-i440fx", v->name));
+    g_autofree char *name = g_strdup_printf("%s-%s", q35 ? "pc-q35" : "pc-i440fx", v->name);
+
+    mc->name = g_intern_string(name);
     mc->alias = NULL;
     mc->is_default = false;
     mc->version = v;
