@@ -93,7 +93,8 @@ class Guest:
     guest does not end it.
 
     On an emulated processor a guest with more processors than the rig has sometimes resets itself while
-    it starts its processors. It gets three attempts there, and the report says so.
+    it starts its processors. Whether that is the rig's doing or the emulator's is not known. It gets
+    three attempts there, and the report says so.
     """
 
     def __init__(self, *args, **kwargs):
