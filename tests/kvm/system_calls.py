@@ -111,6 +111,13 @@ class SystemCalls(KvmCase):
             known = {'submissions', 'io_uring_enter', 'epoll_pwait2', 'write', 'read', 'io_submit', 'io_getevents',
                      'preadv2', 'pwritev2', 'preadv', 'pwritev', 'pread64', 'pwrite64'} | IDLE_CALLS
             other = sum(n for c, n in calls.items() if c not in known)
+            # Starting a worker costs so many calls, once: its stack, its signal mask, itself.
+            self.assertLessEqual(calls['clone3'], 64, text)
+            other -= 7 * calls['clone3']
+            # Asked before and after a copy, if copies have taken long, as they do under a tracer: did
+            # the thread sleep?
+            self.assertLessEqual(calls['getrusage'], 2 * in_place + SLACK, text)
+            other -= calls['getrusage']
             # A sanitizer's allocator has some of its own.
             self.assertLessEqual(other, own['batches'] / 10 + SLACK, text)
         return counts, stats
