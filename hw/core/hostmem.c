@@ -100,6 +100,7 @@ static bool backend_complete(Object *obj, Error **errp)
     MemoryBackendClass *mc = (MemoryBackendClass *)obj->klass;
     size_t page = b->hugetlb && b->hugetlbsize ? b->hugetlbsize : (size_t)sysconf(_SC_PAGESIZE);
     const char *name = obj->name ? obj->name : object_type_name(obj);
+    void *host;
 
     if (b->size > SIZE_MAX - page + 1) {
         error_set(errp, "cannot set up guest memory '%s': Cannot allocate memory", name);
@@ -110,11 +111,7 @@ static bool backend_complete(Object *obj, Error **errp)
         backend_unmap(b);
         return false;
     }
-    int flags = (b->share ? MAP_SHARED : MAP_PRIVATE) | (b->fd < 0 ? MAP_ANONYMOUS : 0) |
-                (b->reserve ? 0 : MAP_NORESERVE);
-    void *host = mmap(NULL, b->mapped, PROT_READ | (b->readonly ? 0 : PROT_WRITE), flags, b->fd,
-                      b->offset);
-
+    host = hostmem_map(b);
     if (host == MAP_FAILED) {
         error_set_errno(errp, errno, "cannot set up guest memory '%s'", name);
         backend_unmap(b);

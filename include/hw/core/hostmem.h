@@ -24,6 +24,8 @@ typedef struct MemoryBackend {
     int fd; /* -1: anonymous */
 } MemoryBackend;
 
+/* hostmem-map.c: maps b->mapped bytes of b->fd or of anonymous memory; MAP_FAILED with errno. */
+void *hostmem_map(const MemoryBackend *b);
 /* hostmem-policy.c: binds the memory to nodes of the host, before a page of it is touched. */
 bool hostmem_apply_policy(MemoryBackend *b, Error **errp);
 extern const PropertyType prop_host_nodes;
