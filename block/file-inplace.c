@@ -42,8 +42,11 @@ static long times_slept(void)
     return getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nvcsw : 0;
 }
 
-static ssize_t read_memory(FileState *s, const BlockRequest *req)
+static ssize_t read_memory(FileState *s, FileShard *sh, const BlockRequest *req)
 {
+    if (file_map_read(s, sh, req)) {
+        return req->bytes;
+    }
     if (G_LIKELY(req->niov == 1)) {
         return pread(s->fd, req->iov->iov_base, req->iov->iov_len, req->at_offset);
     }
@@ -70,7 +73,7 @@ static ssize_t transfer_memory(FileState *s, FileShard *sh, const BlockRequest *
     if (G_UNLIKELY(sh->suspect)) {
         sh->suspect--;
         slept = times_slept();
-        n = req->at_op == BLK_OP_READ ? read_memory(s, req) : write_memory(s, req);
+        n = req->at_op == BLK_OP_READ ? read_memory(s, sh, req) : write_memory(s, req);
         err = errno;
         if (times_slept() != slept) {
             sh->hold_until_ns = block_clock_fresh() + HOLD_NS;
@@ -80,7 +83,7 @@ static ssize_t transfer_memory(FileState *s, FileShard *sh, const BlockRequest *
         errno = err;
         return n;
     }
-    return req->at_op == BLK_OP_READ ? read_memory(s, req) : write_memory(s, req);
+    return req->at_op == BLK_OP_READ ? read_memory(s, sh, req) : write_memory(s, req);
 }
 
 static bool may_in_place(FileState *s, FileShard *sh, const BlockRequest *req)

@@ -79,6 +79,7 @@ void file_probe_memory(FileState *s, const struct stat *st)
     } else if (S_ISREG(st->st_mode) && fstatfs(s->fd, &fs) == 0) {
         c->in_memory = fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC;
         c->flush_free = c->in_memory;
+        c->mappable = c->in_memory;
     }
     if (!c->local || (s->direct && !is_dax(s->fd))) {
         return; /* such a read waits for the disk all the same */

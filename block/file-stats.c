@@ -32,6 +32,7 @@ static void add_shard(void *part, void *opaque)
     FileIoStats *sum = opaque;
 
     sum->in_place += counter_get(&sh->in_place);
+    sum->in_place_mapped += counter_get(&sh->mapped);
     sum->in_place_missed += counter_get(&sh->missed);
     sum->io_uring += counter_get(&sh->ring);
     sum->native += counter_get(&sh->native);

@@ -67,6 +67,7 @@ int file_discard(FileState *s, BlockRequest *req)
         return 0;
     }
     ret = do_discard(s, start, end - start);
+    file_map_forget(s, start, end - start);
     if (ret == 0) {
         __atomic_fetch_add(&s->discards_ok, 1, __ATOMIC_RELAXED);
         __atomic_fetch_add(&s->discard_bytes, (uint64_t)(end - start), __ATOMIC_RELAXED);
@@ -125,6 +126,7 @@ int file_write_zeroes(FileState *s, BlockNode *node, BlockRequest *req)
         return file_write_zero_buffer(s, node, offset, end - offset);
     }
     ret = zero_range(s, start, stop - start, unmap);
+    file_map_forget(s, start, stop - start);
     if (ret == -ENOTSUP) {
         return file_write_zero_buffer(s, node, offset, end - offset);
     }

@@ -171,6 +171,7 @@ static void file_close(BlockNode *node)
 {
     FileState *s = node->opaque;
 
+    file_map_drop(s);
     file_close_fds(s);
     file_facts_free(s);
     range_lock_free(&s->ranges);
@@ -217,6 +218,7 @@ static bool file_truncate(BlockNode *node, int64_t size, Error **errp)
         }
         return true;
     }
+    file_map_drop(s);
     stall_begin();
     do {
         ret = ftruncate(s->fd, size);
@@ -239,6 +241,7 @@ static void swap_fd(BlockNode *node, FileState *s, int fd, bool rw)
     }
     s->fd = fd;
     s->rw = rw;
+    file_map_drop(s);
     stall_fd_set(fd, !s->caps.local);
     block_drained_end(drained);
 }

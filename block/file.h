@@ -16,6 +16,7 @@ typedef struct FileCaps {
     bool is_block;   /* block device */
     bool is_char;
     bool in_memory;  /* a memory file system or memory block device: nothing waits for a disk */
+    bool mappable;   /* a regular file whose pages are memory anyway */
     bool flush_free; /* and no cache lies before it: a flush has nothing to do */
     bool nowait_read; /* RWF_NOWAIT tells whether a read would wait */
     bool local;      /* no server has to answer before a call about the file returns */
@@ -30,17 +31,20 @@ typedef struct FileCaps {
  * place goes well. Only its owner writes to it. */
 typedef struct FileShard {
     StatCounter in_place;
+    StatCounter mapped;   /* those of them that needed no system call */
     StatCounter missed; /* tried in place, and would have waited */
     StatCounter ring;
     StatCounter native;
     StatCounter worker;
     unsigned misses;       /* in a row */
     unsigned suspect;      /* requests in place that are watched closely */
+    unsigned reads_before_map;
     int64_t unclocked;     /* bytes since the clock was read */
     int64_t hold_until_ns; /* nothing in place before: it slept */
 } FileShard;
 
 typedef struct FileFacts FileFacts;
+typedef struct FileMap FileMap;
 
 /* What only clients want to know. */
 typedef struct FileNumbers {
@@ -60,6 +64,8 @@ typedef struct FileState {
     RangeLock ranges;
     /* Learned from failures; atomic, change at most once. */
     int nowait_read_broken, nowait_write_broken, no_punch, no_zero_range, no_fallocate;
+    FileMap *map;     /* atomic; NULL: none yet */
+    int map_broken;   /* atomic */
     int flush_error; /* errno of the first failed flush of a cached file: its data may be gone */
 
     FileFacts *facts;
@@ -127,6 +133,16 @@ void file_submit_worker(BlockRequest *req);
 /* Carries out an aligned read or write on the spot and ends it, if that needs no waiting for a
  * disk. Returns false if it is still to be done, from req->skip. Runs in: the request's context. */
 bool file_try_in_place(FileState *s, FileShard *sh, BlockRequest *req);
+
+/* ---- file-map.c ---- */
+
+/* Copies what the request asks for from a mapping of the file, if that is possible without filling
+ * holes. Runs in: the request's context. */
+bool file_map_read(FileState *s, FileShard *sh, const BlockRequest *req);
+/* There may be holes in the range now. Runs in: any thread, after making them. */
+void file_map_forget(FileState *s, int64_t offset, int64_t bytes);
+/* The file has another size, or is another one. Runs in: main thread, nothing in flight. */
+void file_map_drop(FileState *s);
 
 /* ---- file-stats.c; main thread ---- */
 

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copying from mapped files whose pages go away. */
+#include "util/copy-guard.h"
+
+#include <glib.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE 4096
+
+static int make_file(size_t size)
+{
+    int fd = memfd_create("copy-guard", MFD_CLOEXEC);
+
+    g_assert_cmpint(fd, >=, 0);
+    for (size_t i = 0; i < size; i += PAGE) {
+        char page[PAGE];
+
+        memset(page, 'a' + (int)(i / PAGE), PAGE);
+        g_assert_cmpint(pwrite(fd, page, PAGE, (off_t)i), ==, PAGE);
+    }
+    return fd;
+}
+
+static void test_cut_short(void)
+{
+    int fd = make_file(2 * PAGE);
+    char *map = mmap(NULL, 2 * PAGE, PROT_READ, MAP_SHARED, fd, 0);
+    char a[100], b[100];
+    struct iovec iov[] = {{a, sizeof(a)}, {b, sizeof(b)}};
+
+    g_assert_true(copy_guarded(iov, 2, map + PAGE - 100));
+    g_assert_cmpint(a[99], ==, 'a');
+    g_assert_cmpint(b[0], ==, 'b');
+    /* Again and again: the signal must not stay blocked. */
+    for (int i = 0; i < 3; i++) {
+        g_assert_cmpint(ftruncate(fd, PAGE), ==, 0);
+        g_assert_false(copy_guarded(iov, 2, map + PAGE - 100));
+        g_assert_cmpint(ftruncate(fd, 2 * PAGE), ==, 0);
+        g_assert_true(copy_guarded(iov, 2, map + PAGE - 100));
+        g_assert_cmpint(b[0], ==, 0);
+    }
+    munmap(map, 2 * PAGE);
+    close(fd);
+}
+
+/* Outside of a copy it ends the process, as ever. */
+static void test_elsewhere(void)
+{
+    if (g_test_subprocess()) {
+        int fd = make_file(PAGE);
+        volatile char *map = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+        char a;
+        struct iovec iov = {&a, 1};
+
+        g_assert_true(copy_guarded(&iov, 1, (const void *)map));
+        g_assert_cmpint(ftruncate(fd, 0), ==, 0);
+        a = map[0];
+        return;
+    }
+    g_test_trap_subprocess(NULL, 0, 0);
+    g_test_trap_assert_failed();
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/copy-guard/cut-short", test_cut_short);
+    g_test_add_func("/copy-guard/elsewhere", test_elsewhere);
+    return g_test_run();
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Copying from a mapped file, whose pages can go away at any time: the kernel says so with SIGBUS,
+ * in the thread that touched the page, and the copy is given up there. Any other SIGBUS ends the
+ * process, as it would have without this.
+ */
+#include "util/copy-guard.h"
+
+#include <glib.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <string.h>
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct sigaction before;
+static __thread sigjmp_buf way_out;
+static __thread volatile sig_atomic_t copying;
+
+static void on_bus_error(int sig, siginfo_t *info, void *context)
+{
+    /* News of broken memory that nobody has touched may come at any time. */
+    if (copying && info->si_code != BUS_MCEERR_AO) {
+        copying = 0;
+        siglongjmp(way_out, 1);
+    }
+    /* Back to what was there before; the access happens again when this returns. */
+    sigaction(SIGBUS, &before, NULL);
+    if (info->si_code <= 0 || info->si_code == BUS_MCEERR_AO) {
+        raise(sig);
+    }
+}
+
+/* SA_NODEFER: the handler is left by a jump that does not restore the mask. */
+static void install(void)
+{
+    struct sigaction sa = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_NODEFER };
+
+    sigemptyset(&sa.sa_mask);
+    sigaction(SIGBUS, &sa, &before);
+}
+
+#if defined(__SANITIZE_THREAD__)
+#define HIDDEN_COPY 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HIDDEN_COPY 1
+#endif
+#endif
+
+/* What guests do to memory at the same time is no race of ours, so race detectors do not see it. */
+static inline void copy(void *dst, const void *src, size_t len)
+{
+#ifdef HIDDEN_COPY
+    __asm__ volatile("rep movsb" : "+D"(dst), "+S"(src), "+c"(len) : : "memory");
+#else
+    memcpy(dst, src, len);
+#endif
+}
+
+/* Apart, so that no variable lives across the jump. */
+static void __attribute__((noinline)) copy_all(const struct iovec *iov, int niov, const char *from)
+{
+    copying = 1;
+    for (int i = 0; i < niov; i++) {
+        copy(iov[i].iov_base, from, iov[i].iov_len);
+        from += iov[i].iov_len;
+    }
+    /* The copies are done before the guard goes. */
+    __asm__ volatile("" ::: "memory");
+    copying = 0;
+}
+
+bool copy_guarded(const struct iovec *iov, int niov, const void *src)
+{
+    pthread_once(&once, install);
+    if (sigsetjmp(way_out, 0)) {
+        return false;
+    }
+    copy_all(iov, niov, src);
+    return true;
+}
