@@ -66,13 +66,12 @@ static ssize_t write_memory(FileState *s, const BlockRequest *req)
 
 static ssize_t transfer_memory(FileState *s, FileShard *sh, const BlockRequest *req)
 {
-    long slept = 0;
-    ssize_t n;
-    int err;
-
     if (G_UNLIKELY(sh->suspect)) {
+        long slept = times_slept();
+        ssize_t n;
+        int err;
+
         sh->suspect--;
-        slept = times_slept();
         n = req->at_op == BLK_OP_READ ? read_memory(s, sh, req) : write_memory(s, req);
         err = errno;
         if (times_slept() != slept) {

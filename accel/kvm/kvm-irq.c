@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Interrupts by the kernel's interrupt controllers: lines (KVM_IRQ_LINE), messages (KVM_SIGNAL_MSI)
- * and routes, each an eventfd that any thread may set to deliver one message (irqfd).
+ * and routes, each an eventfd that any thread may set to deliver one message or to raise a line
+ * (irqfd).
  *
  * The kernel takes the routing table as a whole. A copy is kept here; entries beyond the fixed ones
  * of the controllers' pins belong to routes.
@@ -15,6 +16,11 @@
 #include "util/report.h"
 
 struct MsiRoute {
+    unsigned gsi;
+    EventNotifier *notifier;
+};
+
+struct LineRoute {
     unsigned gsi;
     EventNotifier *notifier;
 };
@@ -162,7 +168,50 @@ void kvm_ioapic_route(unsigned pin, bool connected, uint64_t addr, uint32_t data
     }
 }
 
+/* The kernel has a level of its own for all routes of a line together: it falls at each end of
+ * interrupt, and with the last of them. */
+static LineRoute *kvm_line_add(EventNotifier *n, EventNotifier *ended, unsigned gsi)
+{
+    struct kvm_irqfd irqfd = {
+        .fd = n->fd,
+        .resamplefd = ended->fd,
+        .gsi = gsi,
+        .flags = KVM_IRQFD_FLAG_RESAMPLE,
+    };
+    LineRoute *r;
+
+    ASSERT_BIG_LOCK();
+    if (kvm_ioctl(kvm.vm_fd, KVM_IRQFD, &irqfd) < 0) {
+        return NULL;
+    }
+    r = g_new(LineRoute, 1);
+    *r = (LineRoute){ gsi, n };
+    return r;
+}
+
+static void kvm_line_del(LineRoute *r)
+{
+    struct kvm_irqfd irqfd = {
+        .fd = r->notifier->fd,
+        .gsi = r->gsi,
+        .flags = KVM_IRQFD_FLAG_DEASSIGN,
+    };
+
+    ASSERT_BIG_LOCK();
+    kvm_ioctl(kvm.vm_fd, KVM_IRQFD, &irqfd);
+    g_free(r);
+}
+
 static const MsiRouteOps kvm_route_ops = {
+    .add = kvm_route_add,
+    .update = kvm_route_update,
+    .del = kvm_route_del,
+    .line_add = kvm_line_add,
+    .line_del = kvm_line_del,
+};
+
+/* The lines' controllers are not the kernel's, or it does not tell of ends of interrupts. */
+static const MsiRouteOps kvm_route_ops_messages = {
     .add = kvm_route_add,
     .update = kvm_route_update,
     .del = kvm_route_del,
@@ -184,6 +233,7 @@ static void kvm_msi(void *opaque, uint64_t addr, uint32_t data)
 
 bool kvm_irq_init(Error **errp)
 {
+    bool lines;
     int ret;
 
     entries = g_array_new(FALSE, TRUE, sizeof(struct kvm_irq_routing_entry));
@@ -209,6 +259,7 @@ bool kvm_irq_init(Error **errp)
         gsi_listen(kvm_gsi_changed, NULL);
     }
     msi_set_handler(kvm_msi, NULL);
-    msi_set_route_ops(&kvm_route_ops);
+    lines = !kvm.split && kvm_check(KVM_CAP_IRQFD_RESAMPLE) > 0;
+    msi_set_route_ops(lines ? &kvm_route_ops : &kvm_route_ops_messages);
     return true;
 }

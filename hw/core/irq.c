@@ -125,3 +125,19 @@ void msi_route_del(MsiRoute *r)
 {
     route_ops->del(r);
 }
+
+bool line_routes_available(void)
+{
+    return route_ops && route_ops->line_add;
+}
+
+LineRoute *line_route_add(EventNotifier *n, EventNotifier *ended, unsigned gsi)
+{
+    g_assert(gsi < GSI_COUNT);
+    return line_routes_available() ? route_ops->line_add(n, ended, gsi) : NULL;
+}
+
+void line_route_del(LineRoute *r)
+{
+    route_ops->line_del(r);
+}

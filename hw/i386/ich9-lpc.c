@@ -70,12 +70,24 @@ static void ich9_set_irq(PCIBus *bus, PCIDevice *dev, int pin, bool level)
     pirq_set(&s->router, pirq_of(s, PCI_SLOT_OF(dev->devfn), pin), level);
 }
 
+static int ich9_intx_gsi(PCIBus *bus, PCIDevice *dev, int pin)
+{
+    ICH9LPC *s = bus->opaque;
+
+    return pirq_gsi(&s->router, pirq_of(s, PCI_SLOT_OF(dev->devfn), pin));
+}
+
 static void route_update(ICH9LPC *s)
 {
+    bool moved = false;
+
     for (unsigned i = 0; i < 8; i++) {
         uint8_t reg = s->parent_obj.config[i < 4 ? PIRQ_A_REG + i : PIRQ_E_REG + i - 4];
 
-        pirq_route(&s->router, i, reg & PIRQ_DISABLED ? -1 : reg & 0xf);
+        moved |= pirq_route(&s->router, i, reg & PIRQ_DISABLED ? -1 : reg & 0xf);
+    }
+    if (moved) {
+        pci_bus_intx_moved(s->parent_obj.pbus);
     }
 }
 
@@ -118,6 +130,7 @@ static void rcba_write(void *opaque, uint64_t offset, uint64_t value, unsigned s
     }
     if (routes) {
         drive_all(bus, true);
+        pci_bus_intx_moved(bus);
     }
 }
 
@@ -189,6 +202,7 @@ static bool lpc_realize(PCIDevice *dev, Error **errp)
     s->reset_port = pc_reset_control_new(&s->reset_control);
     s->isa = bus_new(TYPE_ISA_BUS, &dev->parent_obj, "isa.0");
     dev->pbus->set_irq = ich9_set_irq;
+    dev->pbus->intx_gsi = ich9_intx_gsi;
     dev->pbus->opaque = s;
     if (s->bridge_hotplug) {
         /* The root bus is a root complex: nothing is plugged into it. */

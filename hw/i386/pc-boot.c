@@ -44,8 +44,9 @@ static const ConfigWrite q35_setup[] = {
     { 0, 0x90, 1, 0x30 },          { 0, 0x91, 1, 0x33 },   { 0, 0x92, 1, 0x33 },
     { 0, 0x93, 1, 0x33 },          { 0, 0x94, 1, 0x33 },   { 0, 0x95, 1, 0x33 },
     { 0, 0x96, 1, 0x33 },          { 0, 0x64, 4, 0 },      { 0, 0x60, 4, ECAM_BASE | 1 },
-    { LPC, 0x40, 4, PM_BASE | 1 }, { LPC, 0x44, 1, 0x80 }, { LPC, 0x60, 4, 0x0b0b0a0a },
-    { LPC, 0x68, 4, 0x0b0b0a0a },
+    { LPC, 0x40, 4, PM_BASE | 1 }, { LPC, 0x44, 1, 0x80 },
+    /* PIRQs have lines 16 to 23 of the I/O APIC to themselves, and ACPI tells of these alone: none
+     * is routed to the 8259s, so that each drives one line. */
 };
 
 static const ConfigWrite i440fx_setup[] = {

@@ -47,8 +47,10 @@ typedef struct PirqRouter {
 } PirqRouter;
 
 void pirq_set(PirqRouter *r, unsigned pirq, bool level);
-/* line -1: not routed. */
-void pirq_route(PirqRouter *r, unsigned pirq, int line);
+/* line -1: not routed. True if that is something new. */
+bool pirq_route(PirqRouter *r, unsigned pirq, int line);
+/* The one line that the input drives; -1: none, or two. */
+int pirq_gsi(const PirqRouter *r, unsigned pirq);
 
 /* Where pvpanic is; 0: there is none. */
 uint16_t pvpanic_port(void);

@@ -32,10 +32,15 @@ typedef struct PIIX3 {
 
 static void route_update(PIIX3 *s)
 {
+    bool moved = false;
+
     for (unsigned i = 0; i < PIRQ_COUNT; i++) {
         uint8_t reg = s->parent_obj.config[PIRQ_REG + i];
 
-        pirq_route(&s->router, i, reg & PIRQ_DISABLED ? -1 : reg & 0xf);
+        moved |= pirq_route(&s->router, i, reg & PIRQ_DISABLED ? -1 : reg & 0xf);
+    }
+    if (moved) {
+        pci_bus_intx_moved(s->parent_obj.pbus);
     }
 }
 
@@ -67,11 +72,23 @@ static void piix3_reset(PCIDevice *dev)
 }
 
 /* INTA of slot 1 is input 0; each slot is one further. */
+static unsigned pirq_of(const PCIDevice *dev, int pin)
+{
+    return (pin + PCI_SLOT_OF(dev->devfn) + PIRQ_COUNT - 1) % PIRQ_COUNT;
+}
+
 static void piix3_set_irq(PCIBus *bus, PCIDevice *dev, int pin, bool level)
 {
     PIIX3 *s = bus->opaque;
 
-    pirq_set(&s->router, (pin + PCI_SLOT_OF(dev->devfn) + PIRQ_COUNT - 1) % PIRQ_COUNT, level);
+    pirq_set(&s->router, pirq_of(dev, pin), level);
+}
+
+static int piix3_intx_gsi(PCIBus *bus, PCIDevice *dev, int pin)
+{
+    PIIX3 *s = bus->opaque;
+
+    return pirq_gsi(&s->router, pirq_of(dev, pin));
 }
 
 static bool piix3_realize(PCIDevice *dev, Error **errp)
@@ -85,6 +102,7 @@ static bool piix3_realize(PCIDevice *dev, Error **errp)
     s->isa = bus_new(TYPE_ISA_BUS, &dev->parent_obj, "isa.0");
     piix3_reset(dev);
     dev->pbus->set_irq = piix3_set_irq;
+    dev->pbus->intx_gsi = piix3_intx_gsi;
     dev->pbus->opaque = s;
     return true;
 }

@@ -24,14 +24,26 @@ void pirq_set(PirqRouter *r, unsigned pirq, bool level)
     }
 }
 
-void pirq_route(PirqRouter *r, unsigned pirq, int line)
+bool pirq_route(PirqRouter *r, unsigned pirq, int line)
 {
     if (r->line[pirq] == line) {
-        return;
+        return false;
     }
     if (r->line[pirq] >= 0) {
         gsi_set(r->line[pirq], pirq, false);
     }
     r->line[pirq] = line;
     drive(r, pirq, r->count[pirq] > 0);
+    return true;
+}
+
+int pirq_gsi(const PirqRouter *r, unsigned pirq)
+{
+    int line = r->line[pirq];
+
+    if (r->to_ioapic) {
+        return line < 0 ? 16 + (int)pirq : -1;
+    }
+    /* Timer, keyboard, cascade, clock and coprocessor have their lines to themselves. */
+    return line < 3 || line == 8 || line == 13 ? -1 : line;
 }

@@ -198,10 +198,15 @@ static void pci_bus_release(BusState *b, DeviceState *d)
 /* ---- interrupts ---- */
 
 /* INTx of a device below a bridge arrives at the bridge's own pins, rotated by the slot number. */
+static int bridge_pin(const PCIDevice *dev, int pin)
+{
+    return (pin + PCI_SLOT_OF(dev->devfn)) & 3;
+}
+
 static void bridge_set_irq(PCIBus *bus, PCIDevice *dev, int pin, bool level)
 {
     PCIDevice *bridge = bus->bridge;
-    int up = (pin + PCI_SLOT_OF(dev->devfn)) & 3;
+    int up = bridge_pin(dev, pin);
 
     /* Several devices share a pin: the line is up as long as one of them drives it. */
     unsigned before = bus->irq_count[up];
@@ -210,6 +215,39 @@ static void bridge_set_irq(PCIBus *bus, PCIDevice *dev, int pin, bool level)
     bus->irq_count[up] += level ? 1 : -1;
     if (!before != !bus->irq_count[up]) {
         bridge->pbus->set_irq(bridge->pbus, bridge, up, level);
+    }
+}
+
+int pci_intx_gsi(PCIDevice *dev)
+{
+    int pin = dev->config[PCI_INTERRUPT_PIN] - 1;
+
+    while (pin >= 0 && dev->pbus->bridge) {
+        pin = bridge_pin(dev, pin);
+        dev = dev->pbus->bridge;
+    }
+    return pin >= 0 && dev->pbus->intx_gsi ? dev->pbus->intx_gsi(dev->pbus, dev, pin) : -1;
+}
+
+static void intx_moved(PCIDevice *d)
+{
+    if (d->config && PCI_DEVICE_CLASS(d)->intx_changed) {
+        PCI_DEVICE_CLASS(d)->intx_changed(d);
+    }
+}
+
+void pci_bus_intx_moved(PCIBus *bus)
+{
+    for (int i = 0; i < 256; i++) {
+        PCIDevice *d = bus->devices[i];
+
+        if (d) {
+            intx_moved(d);
+        }
+        d = bus->devices[i];
+        if (d && PCI_DEVICE_CLASS(d)->is_bridge && PCI_BRIDGE(d)->secondary) {
+            pci_bus_intx_moved(PCI_BRIDGE(d)->secondary);
+        }
     }
 }
 
@@ -287,6 +325,7 @@ void pci_bus_set_hidden(PCIBus *bus, bool hidden)
         }
     }
     pci_bus_update_bars(bus);
+    pci_bus_intx_moved(bus);
 }
 
 static void pci_bus_class_init(ObjectClass *klass, const void *data)

@@ -43,10 +43,16 @@ bool pci_bus_master_enabled(PCIDevice *dev)
 
 /* ---- interrupt line ---- */
 
-void pci_update_intx(PCIDevice *dev)
+bool pci_intx_enabled(PCIDevice *dev)
 {
     bool disabled = pci_get_word(dev->config + PCI_COMMAND) & PCI_COMMAND_INTX_DISABLE;
-    bool drive = dev->irq_level && !disabled && !msix_enabled(dev) && !dev->hidden;
+
+    return !disabled && !msix_enabled(dev) && !dev->hidden;
+}
+
+void pci_update_intx(PCIDevice *dev)
+{
+    bool drive = dev->irq_level && pci_intx_enabled(dev);
 
     if (dev->irq_level) {
         dev->config[PCI_STATUS] |= PCI_STATUS_INTERRUPT;

@@ -68,7 +68,8 @@ struct VirtQueue {
         uint64_t desc, avail, used; /* guest addresses; desc 0: not ready */
         uint16_t vector;
         AioFd *guest_fd; /* guest is watched by the main loop, or ... */
-        MsiRoute *route; /* ... delivers by itself */
+        MsiRoute *route; /* ... delivers a message by itself, or ... */
+        LineRoute *line; /* ... raises INTx by itself */
         bool kicked;     /* kick_bh is to run it */
         bool moving;     /* between two owners */
     } m __attribute__((aligned(VIRTQUEUE_CACHE_LINE)));

@@ -39,5 +39,23 @@ void virtio_pci_set_queue_vector(VirtIOPCI *proxy, VirtQueue *vq, uint16_t vecto
 uint8_t virtio_pci_ack_isr(VirtIOPCI *proxy);
 void virtio_pci_msix_changed(PCIDevice *pdev, unsigned vector, void *opaque);
 bool virtio_pci_msix_pending(PCIDevice *pdev, unsigned vector, void *opaque);
+/* All guest notifiers again, by what holds now. Runs in: main thread. */
+void virtio_pci_rebind_all(void *proxy);
+
+/* ---- virtio-pci-intx.c ---- */
+
+/* NULL: the line is not known, or cannot be raised by an eventfd. Runs in: main thread. */
+LineRoute *virtio_pci_intx_bind(VirtIOPCI *proxy, VirtQueue *vq);
+void virtio_pci_intx_unbind(VirtIOPCI *proxy, LineRoute *route);
+/* When no queue has a route left. Runs in: main thread. */
+void virtio_pci_intx_close(VirtIOPCI *proxy);
+/* PCIDeviceClass.intx_changed; and when the command register has been written. Runs in: under the
+ * big lock. */
+void virtio_pci_intx_changed(PCIDevice *pdev);
+void virtio_pci_intx_command(VirtIOPCI *proxy);
+/* Brings the status register's interrupt bit up to date. */
+void virtio_pci_intx_status(VirtIOPCI *proxy);
+/* VirtIOTransportOps.queue_moves. */
+void virtio_pci_queue_moves(void *opaque, VirtQueue *vq, bool arrives);
 
 #endif

@@ -3,8 +3,8 @@
  * Eventfds between the guest and the queues of a PCI function, and its interrupts.
  *
  * A queue that another thread serves interrupts by its guest notifier. While MSI-X is on, the
- * vector is not masked and the accelerator can, the notifier delivers the message by itself;
- * otherwise the main loop watches it and raises the interrupt.
+ * vector is not masked and the accelerator can, the notifier delivers the message by itself; with
+ * INTx see virtio-pci-intx.c. Otherwise the main loop watches it and raises the interrupt.
  */
 
 #include "virtio-pci-internal.h"
@@ -46,10 +46,18 @@ static void guest_notifier_read(void *opaque)
 
 static const AioFdOps guest_notifier_ops = {.read = guest_notifier_read};
 
+static bool guest_bound(const VirtQueue *vq)
+{
+    return vq->m.guest_fd || vq->m.route || vq->m.line;
+}
+
 static void guest_unbind(VirtQueue *vq)
 {
     g_clear_pointer(&vq->m.guest_fd, aio_fd_remove);
     g_clear_pointer(&vq->m.route, msi_route_del);
+    if (vq->m.line) {
+        virtio_pci_intx_unbind(vq->vdev->transport_opaque, g_steal_pointer(&vq->m.line));
+    }
 }
 
 static void guest_bind(VirtIOPCI *proxy, VirtQueue *vq)
@@ -64,8 +72,10 @@ static void guest_bind(VirtIOPCI *proxy, VirtQueue *vq)
 
         msix_message(pdev, v, &addr, &data);
         vq->m.route = msi_route_add(&vq->guest, addr, data);
+    } else if (!msix_enabled(pdev)) {
+        vq->m.line = virtio_pci_intx_bind(proxy, vq);
     }
-    if (!vq->m.route) {
+    if (!guest_bound(vq)) {
         vq->m.guest_fd = aio_fd_add(aio_context_main(), vq->guest.fd, &guest_notifier_ops, vq);
     }
 }
@@ -81,10 +91,30 @@ static void guest_rebind(void *opaque)
     }
 }
 
+void virtio_pci_rebind_all(void *opaque)
+{
+    VirtIOPCI *proxy = opaque;
+    VirtIODevice *vdev = proxy->vdev;
+
+    virtio_wait_moves(vdev);
+    for (unsigned i = 0; i < vdev->num_queues; i++) {
+        if (vdev->queues[i]->guest.fd >= 0) {
+            guest_unbind(vdev->queues[i]);
+        }
+    }
+    /* This waits, and the device may be stopped or started meanwhile. */
+    virtio_pci_intx_close(proxy);
+    for (unsigned i = 0; i < vdev->num_queues; i++) {
+        if (vdev->queues[i]->guest.fd >= 0 && !guest_bound(vdev->queues[i])) {
+            guest_bind(proxy, vdev->queues[i]);
+        }
+    }
+}
+
 void virtio_pci_set_queue_vector(VirtIOPCI *proxy, VirtQueue *vq, uint16_t vector)
 {
     vq->m.vector = virtio_pci_check_vector(proxy, vector);
-    if (vq->guest.fd >= 0) {
+    if (vq->guest.fd >= 0 && msix_enabled(PCI_DEVICE(proxy))) {
         virtio_run_in_main(guest_rebind, vq);
     }
 }
@@ -94,10 +124,16 @@ void virtio_pci_msix_changed(PCIDevice *pdev, unsigned vector, void *opaque)
     VirtIOPCI *proxy = opaque;
     VirtIODevice *vdev = proxy->vdev;
 
+    if (vector == UINT_MAX) {
+        if (vdev->notifiers) {
+            virtio_run_in_main(virtio_pci_rebind_all, proxy);
+        }
+        return;
+    }
     for (unsigned i = 0; i < vdev->num_queues; i++) {
         VirtQueue *vq = vdev->queues[i];
 
-        if (vq->guest.fd >= 0 && (vector == UINT_MAX || vq->m.vector == vector)) {
+        if (vq->guest.fd >= 0 && vq->m.vector == vector) {
             virtio_run_in_main(guest_rebind, vq);
         }
     }
@@ -206,6 +242,7 @@ static void stop_some(VirtIOPCI *proxy)
             guest_notifier_stop(proxy, vq);
         }
     }
+    virtio_pci_intx_close(proxy);
 }
 
 static bool virtio_pci_start_notifiers(void *opaque, Error **errp)
@@ -257,5 +294,6 @@ const VirtIOTransportOps virtio_pci_transport_ops = {
     .has_notifiers = virtio_pci_has_notifiers,
     .add_guest_notifier = guest_notifier_start,
     .del_guest_notifier = guest_notifier_stop,
+    .queue_moves = virtio_pci_queue_moves,
     .can_run = virtio_pci_can_run,
 };

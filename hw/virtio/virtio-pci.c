@@ -48,6 +48,7 @@ void virtio_pci_driver_reset(VirtIOPCI *proxy)
     virtio_reset(vdev);
     memset(proxy->queues, 0, vdev->num_queues * sizeof(*proxy->queues));
     pci_set_intx(PCI_DEVICE(proxy), false);
+    proxy->intx_toggled = false;
 }
 
 static void virtio_pci_reset(PCIDevice *pdev)
@@ -103,6 +104,9 @@ static void virtio_pci_config_read(PCIDevice *pdev, unsigned offset, unsigned si
     uint32_t off, len;
     MmioRegion *r;
 
+    if (offset < PCI_STATUS + 2 && offset + size > PCI_STATUS) {
+        virtio_pci_intx_status(proxy);
+    }
     if (window_touched(proxy, offset, size)) {
         r = window_target(proxy, &off, &len);
         if (r) {
@@ -126,6 +130,7 @@ static void virtio_pci_config_written(PCIDevice *pdev, unsigned offset, unsigned
         } else {
             virtio_set_status(vdev, virtio_get_status(vdev) & ~VIRTIO_CONFIG_S_DRIVER_OK);
         }
+        virtio_pci_intx_command(proxy);
     }
     if (window_touched(proxy, offset, size)) {
         r = window_target(proxy, &off, &len);
@@ -391,6 +396,7 @@ static void virtio_pci_class_init(ObjectClass *klass, const void *data)
     pc->reset = virtio_pci_reset;
     pc->config_read = virtio_pci_config_read;
     pc->config_written = virtio_pci_config_written;
+    pc->intx_changed = virtio_pci_intx_changed;
     pc->vendor_id = VENDOR_ID;
 }
 

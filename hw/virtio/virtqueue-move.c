@@ -194,6 +194,7 @@ static void move_arrive(void *opaque)
 
     /* Not before: up to now, this thread may have been about to post to the old owner. */
     strays_home(m->vq, m->to);
+    m->vq->vdev->transport->queue_moves(m->vq->vdev->transport_opaque, m->vq, true);
     if (m->attach) {
         virtqueue_attach(m->vq);
     }
@@ -213,6 +214,7 @@ static void move_leave(void *opaque)
         aio_defer(move_leave, m);
         return;
     }
+    vq->vdev->transport->queue_moves(vq->vdev->transport_opaque, vq, false);
     strays_out(vq, m->remap);
     __atomic_store_n(&vq->ctx, m->to, __ATOMIC_RELEASE);
     call_in(m->to, move_arrive, m);

@@ -14,7 +14,7 @@ flags="-m64 -O2 -std=gnu11 -ffreestanding -fno-pic -fno-pie -mcmodel=small -mno-
     -mgeneral-regs-only -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables
     -fno-strict-aliasing -Wall -Wextra -Werror"
 $cc -c -m64 "$src/boot.S" -o "$t/boot.o"
-for f in main setup virtio pattern load report; do
+for f in main setup virtio intx pattern load report; do
     # shellcheck disable=SC2086
     $cc -c $flags "$src/$f.c" -o "$t/$f.o"
 done

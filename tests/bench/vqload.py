@@ -16,7 +16,7 @@ import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CPU_MODEL = 'host,-arch-capabilities'
-GUEST_WORDS = ('cpus', 't', 'ios', 'ctl', 'n', 'stall', 'mem', 'tsc')
+GUEST_WORDS = ('cpus', 't', 'ios', 'ctl', 'n', 'stall', 'mem', 'tsc', 'toggle')
 SECTOR = 512
 KERNEL_LOOPS = 64   # of guest/guest.h
 MASK = (1 << 64) - 1
@@ -148,9 +148,9 @@ def disk_args(number, disk, files):
 EXIT_DEVICE = ['-no-reboot', '-device', 'isa-debug-exit,iobase=0xf4,iosize=4']
 
 
-def machine_args(case, elf, files, seconds=None, end=EXIT_DEVICE):
+def machine_args(case, elf, files, seconds=None, end=EXIT_DEVICE, machine='q35'):
     words = case.guest_words(**({} if seconds is None else {'t': seconds}))
-    args = ['-M', 'q35', '-accel', 'kvm', '-cpu', CPU_MODEL, '-smp', str(case.cpus),
+    args = ['-M', machine, '-accel', 'kvm', '-cpu', CPU_MODEL, '-smp', str(case.cpus),
             '-m', '512', '-display', 'none', '-serial', 'stdio', '-monitor', 'none',
             '-nodefaults', '-name', 'vqload,debug-threads=on', *end, '-kernel', elf, '-append', words]
     ids = ['t%d' % i for i in range(case.iothreads)]

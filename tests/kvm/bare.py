@@ -37,12 +37,13 @@ def guest_elf():
 class Guest:
     """A running machine with the bare guest in it; its words are those of a benchmark's case."""
 
-    def __init__(self, case, files, *args, words='', wrapper=()):
+    def __init__(self, case, files, *args, words='', wrapper=(), machine='q35'):
         text = case + ':stall=%d' % STALL + (':' + words if words else '')
         self.case = vqload.Case(text)
         self.dir = tempfile.mkdtemp(prefix='spindle-kvm.')
         self.output = vqload.Output()
-        self.argv = [*wrapper, BINARY, *vqload.machine_args(self.case, guest_elf(), files, 0, end=[]),
+        self.argv = [*wrapper, BINARY, *vqload.machine_args(self.case, guest_elf(), files, 0, end=[],
+                                                           machine=machine),
                      '-qmp', 'unix:%s/qmp,server=on,wait=off' % self.dir, *args]
         self.log = open(self.dir + '/stderr', 'w+b')
         self.process = popen(self.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log)

@@ -33,15 +33,28 @@ void msi_set_handler(void (*fn)(void *opaque, uint64_t addr, uint32_t data), voi
  * Runs in: under the big lock.
  */
 typedef struct MsiRoute MsiRoute;
+typedef struct LineRoute LineRoute;
 typedef struct MsiRouteOps {
     MsiRoute *(*add)(EventNotifier *n, uint64_t addr, uint32_t data); /* NULL: not possible */
     void (*update)(MsiRoute *r, uint64_t addr, uint32_t data);
     void (*del)(MsiRoute *r);
+    LineRoute *(*line_add)(EventNotifier *n, EventNotifier *ended, unsigned gsi);
+    void (*line_del)(LineRoute *r);
 } MsiRouteOps;
 void msi_set_route_ops(const MsiRouteOps *ops);
 bool msi_routes_available(void);
 MsiRoute *msi_route_add(EventNotifier *n, uint64_t addr, uint32_t data);
 void msi_route_update(MsiRoute *r, uint64_t addr, uint32_t data);
 void msi_route_del(MsiRoute *r);
+
+/*
+ * The same for a level-triggered line: `n`, set from any thread, raises it. At the guest's end of
+ * interrupt it falls, and `ended` is set: whoever still has a reason for the interrupt sets `n`
+ * again. Several routes may share a line, each hears of all ends; gsi_set() has a level of its own.
+ * NULL: not possible. line_route_del() lets go of the line as well. Runs in: under the big lock.
+ */
+bool line_routes_available(void);
+LineRoute *line_route_add(EventNotifier *n, EventNotifier *ended, unsigned gsi);
+void line_route_del(LineRoute *r);
 
 #endif

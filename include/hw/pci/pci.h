@@ -36,6 +36,9 @@ typedef struct PCIDeviceClass {
     /* Called before a read is answered. May be NULL. */
     void (*config_read)(PCIDevice *dev, unsigned offset, unsigned size);
     void (*reset)(PCIDevice *dev);
+    /* Where the line of INTx leads, or whether the function is powered, has changed. May let go of
+     * the big lock. May be NULL. */
+    void (*intx_changed)(PCIDevice *dev);
 } PCIDeviceClass;
 
 typedef struct PCIBar {
@@ -97,6 +100,9 @@ struct PCIBus {
     bool is_port;       /* below a PCI Express port: one slot, whatever the number */
     /* Maps pin (0..3) of devfn to an input of the parent, and drives it. */
     void (*set_irq)(PCIBus *bus, PCIDevice *dev, int pin, bool level);
+    /* Root buses: the line (see hw/core/irq.h) that the pin drives, if it is just that one now and
+     * is level-triggered by nature; else -1. May be NULL. */
+    int (*intx_gsi)(PCIBus *bus, PCIDevice *dev, int pin);
     void *opaque;
 };
 
@@ -162,6 +168,13 @@ bool pci_bus_master_enabled(PCIDevice *dev);
 void pci_set_intx(PCIDevice *dev, bool level);
 /* Lets the level of the line through or holds it back, as command register and MSI-X say. */
 void pci_update_intx(PCIDevice *dev);
+/* Whether the command register, MSI-X and power let INTx through. */
+bool pci_intx_enabled(PCIDevice *dev);
+/* The line that the INTx of a function drives; -1: none, or more than one. */
+int pci_intx_gsi(PCIDevice *dev);
+/* Answers of intx_gsi() have changed for functions of this root bus and below. Last thing of what
+ * the caller does: it may let go of the big lock. */
+void pci_bus_intx_moved(PCIBus *bus);
 
 /* ---- MSI-X ---- */
 

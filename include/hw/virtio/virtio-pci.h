@@ -12,6 +12,7 @@
  * types from "virtio-pci". Runs in: under the big lock.
  */
 typedef struct VirtIOPCI VirtIOPCI;
+typedef struct VirtIOPCIIntx VirtIOPCIIntx;
 
 #define TYPE_VIRTIO_PCI         "virtio-pci"
 #define TYPE_VIRTIO_PCI_BUS     "virtio-pci-bus"
@@ -53,6 +54,8 @@ struct VirtIOPCI {
     uint32_t device_feature_sel, driver_feature_sel;
     uint32_t driver_features[2];
     VirtIOPCIQueue *queues;
+    VirtIOPCIIntx *intx; /* queues raise INTx by themselves */
+    bool intx_toggled;   /* the driver masks INTx by the command register */
 };
 
 #define VIRTIO_PCI(obj)       OBJECT_CHECK(VirtIOPCI, obj, TYPE_VIRTIO_PCI)

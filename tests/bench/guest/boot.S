@@ -161,6 +161,49 @@ start3:
 park:
     ud2
 
+    /* The same way to the interrupt flag: where kernel mode is emulated, CPL 3 may have no right to
+     * it in spite of its IOPL. */
+    .globl interrupts_on, interrupts_off
+interrupts_on:
+    ud2
+    ret
+interrupts_off:
+    ud2
+    ret
+flag_on:
+    orq $0x200, 16(%rsp)
+    jmp flag_done
+flag_off:
+    andq $~0x200, 16(%rsp)
+flag_done:
+    addq $2, (%rsp)
+    iretq
+
+    /* An interrupt of the first processor. */
+    .globl interrupt0
+interrupt0:
+    pushq %rax
+    pushq %rcx
+    pushq %rdx
+    pushq %rsi
+    pushq %rdi
+    pushq %r8
+    pushq %r9
+    pushq %r10
+    pushq %r11
+    cld
+    call interrupt
+    popq %r11
+    popq %r10
+    popq %r9
+    popq %r8
+    popq %rdi
+    popq %rsi
+    popq %rdx
+    popq %rcx
+    popq %rax
+    iretq
+
     /* An exception. */
 back0:
     movl $0x10, %eax
@@ -169,6 +212,10 @@ back0:
     movq %rsp, %rdi
     cmpq $park, (%rsp)
     je   parked
+    cmpq $interrupts_on, (%rsp)
+    je   flag_on
+    cmpq $interrupts_off, (%rsp)
+    je   flag_off
     movq %cr2, %rsi
     call guest_trap
 parked:
@@ -200,6 +247,7 @@ idtr:
 
     .section .bss
     .align 4096
+    .globl idt
 idt: .skip 4096
 pml4: .skip 4096
 pdpt: .skip 4096

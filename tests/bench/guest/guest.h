@@ -110,6 +110,8 @@ struct queue {
     struct request *requests;
     struct slot *slots;
     u64 random;
+    u64 taken;      /* interrupts of the disk, when the ring was last looked at */
+    bool look_again;
     u64 first, span; /* its blocks */
     u64 next;
     u64 reads, writes;  /* while the load ran */
@@ -123,12 +125,20 @@ struct disk {
     u32 number;
     u32 queues, depth, block_size, sectors_per_block;
     u32 read_percent;
-    bool sequential, event_index, indirect, interrupts, legacy, pio;
+    bool sequential, event_index, indirect, legacy, pio;
+    u32 interrupts;      /* IRQ_... */
+    u32 line, bdf;       /* of INTx */
+    volatile u8 *isr;
+    u16 isr_port;        /* if isr is NULL */
+    u64 taken;           /* interrupts */
     u32 verify;
     u64 capacity; /* sectors */
     u32 first_queue, used_queues;
     u32 *generations; /* per block; the top bit: a request is under way */
 };
+#define IRQ_NONE     0
+#define IRQ_MSIX     1
+#define IRQ_INTX     2
 #define GENERATION_BUSY 0x80000000u
 
 /* What the command line said. */
@@ -162,6 +172,7 @@ void *guest_alloc_raw(u64 size, u64 align);               /* contents are whatev
 u64 measure_tsc_khz(void);
 void apic_enable(void);
 u32 apic_id(void);
+void end_of_interrupt(void);
 void start_processors(u32 count);
 void find_disks(u32 limit);
 u32 pci_read(u32 bdf, u32 offset);
@@ -170,6 +181,13 @@ u8 pci_read8(u32 bdf, u32 offset);
 
 /* virtio.c */
 void disk_start(struct disk *d, u32 bdf);
+
+/* intx.c */
+extern u64 spurious_interrupts, toggles;
+void intx_tick(u64 now); /* toggle= */
+void intx_start(struct disk *d, u32 bdf);
+void intx_allow(void);
+void intx_forbid(void);
 
 /* pattern.c */
 void pattern_fill(u64 *buf, u64 sector, u32 generation);

@@ -309,6 +309,30 @@ static inline u16 used_index(struct queue *q)
     return index;
 }
 
+/* Whether the queue may look at its ring. */
+static bool told(struct queue *q)
+{
+    if (q->disk->interrupts == IRQ_INTX) {
+        u64 taken = *(volatile u64 *)&q->disk->taken;
+        if (taken == q->taken && !q->look_again) {
+            return false;
+        }
+        q->taken = taken;
+        mb();
+        q->look_again = false;
+    }
+    return true;
+}
+
+/* What was added before the event index asked for an interrupt gives none. */
+static void look_after(struct queue *q)
+{
+    if (q->disk->interrupts == IRQ_INTX && q->disk->event_index) {
+        mb();
+        q->look_again = used_index(q) != q->last_used;
+    }
+}
+
 static bool all_had_enough(u32 cpu)
 {
     for (u32 i = 0; i < cpu_queue_count[cpu]; i++) {
@@ -351,6 +375,9 @@ static void run_loop(u32 cpu, u64 start, bool plain)
         bool any = false;
         for (u32 i = 0; i < n; i++) {
             struct queue *q = list[i];
+            if (!told(q)) {
+                continue;
+            }
             u16 index = used_index(q);
             if (index == q->last_used) {
                 continue;
@@ -362,6 +389,7 @@ static void run_loop(u32 cpu, u64 start, bool plain)
             } else {
                 serve_full(q, index, now, true);
             }
+            look_after(q);
         }
         if (any || ++spin >= 64) {
             spin = 0;
@@ -369,6 +397,9 @@ static void run_loop(u32 cpu, u64 start, bool plain)
                 last = now;
             } else {
                 now = rdtsc();
+            }
+            if (cpu == 0) {
+                intx_tick(now);
             }
             if (now >= end || had_enough(cpu, now)) {
                 break;
@@ -390,10 +421,11 @@ static void drain(u32 cpu)
         left = 0;
         for (u32 i = 0; i < cpu_queue_count[cpu]; i++) {
             struct queue *q = cpu_queues[cpu][i];
-            u16 index = used_index(q);
+            u16 index = told(q) ? used_index(q) : q->last_used;
             if (index != q->last_used) {
                 last = rdtsc();
                 serve_full(q, index, last, false);
+                look_after(q);
             }
             left += q->inflight;
         }

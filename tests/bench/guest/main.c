@@ -10,6 +10,8 @@
  *   stall=10   seconds without any completion after which it gives up
  *   mem=512    MiB of RAM it may use
  *   tsc=0      kHz of the TSC; 0: asks KVM or the timer
+ *   toggle=0   with irq=2, each 10 ms: 1: the lines lead elsewhere (of those that the guest listens
+ *              to); 2: INTx is forbidden and allowed again by the command register; 3: both
  * for each disk:
  *   q=1 d=32   queues, requests in flight per queue
  *   bs=4096    bytes per request
@@ -19,7 +21,8 @@
  *              end; 2: the whole disk held pattern generation 0 before, all reads are verified
  *   ev=1       event index, if offered
  *   ind=0      1: indirect descriptors
- *   irq=0      1: an MSI-X interrupt is wanted for each batch (and stays pending)
+ *   irq=0      1: an MSI-X interrupt is wanted for each batch (and stays pending); 2: INTx, and
+ *              queues look at their rings only when there has been one
  *   legacy=0   1: the legacy interface, of devices that have both
  *   pio=0      1: the I/O port doorbell (modern-pio-notify)
  */
@@ -173,6 +176,9 @@ void guest_main(u32 cpu, u32 start_info)
         }
     }
     meet(&cpus_running);
+    if (cpu == 0) {
+        intx_allow();
+    }
     load_run(cpu);
     meet(&cpus_done);
     if (cpu == 0) {
@@ -181,6 +187,7 @@ void guest_main(u32 cpu, u32 start_info)
     load_check(cpu);
     meet(&cpus_checked);
     if (cpu == 0) {
+        intx_forbid();
         report();
         finish(0);
     }

@@ -167,6 +167,9 @@ static void report_disk(struct disk *d)
     put_field("bad", bad);
     put_field("completed", completed);
     put_field("left", left);
+    put_field("irqs", d->taken);
+    put_field("spurious", spurious_interrupts);
+    put_field("toggles", toggles);
     put_field("bs", d->block_size);
     put_field("avg_ns", ios ? to_ns(latency / ios) : 0);
     put_percentile("p50_ns", histogram_sum, ios, 500, max);

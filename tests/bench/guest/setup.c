@@ -85,6 +85,11 @@ u32 apic_id(void)
     return APIC(0x20) >> 24;
 }
 
+void end_of_interrupt(void)
+{
+    APIC(0xb0) = 0;
+}
+
 static void wait_us(u64 us)
 {
     u64 end = rdtsc() + us * options.tsc_khz / 1000;

@@ -20,7 +20,7 @@ struct device {
     u32 bdf;
     u64 bar[6];
     bool bar_is_io[6];
-    volatile u8 *common, *notify, *config;
+    volatile u8 *common, *notify, *config, *isr;
     u16 notify_port;
     u32 multiplier;
     volatile u32 *msix_table;
@@ -90,6 +90,8 @@ static void read_capabilities(struct device *v)
         } else if (type == 2) {
             v->notify = at;
             v->multiplier = pci_read(bdf, p + 16);
+        } else if (type == 3) {
+            v->isr = at;
         } else if (type == 4) {
             v->config = at;
         }
@@ -111,7 +113,7 @@ static void enable_msix(struct device *v)
 
 static u16 vector_for(struct device *v, struct queue *q)
 {
-    if (!q->disk->interrupts) {
+    if (q->disk->interrupts != IRQ_MSIX) {
         return NO_VECTOR;
     }
     u32 entry = q->number + 1u < v->msix_entries ? q->number + 1u : v->msix_entries - 1;
@@ -224,7 +226,7 @@ static void start_legacy(struct device *v, struct disk *d)
     feature_choice(d, inl(io), &chosen);
     outl(io + 4, chosen);
     /* With MSI-X on, two vector registers lie before the configuration. */
-    u16 config = io + (d->interrupts ? 24 : 20);
+    u16 config = io + (d->interrupts == IRQ_MSIX ? 24 : 20);
     d->capacity = inl(config) | (u64)inl(config + 4) << 32;
     share_out(d, chosen & F_MQ ? inw(config + 34) : 1);
     for (u32 i = 0; i < d->used_queues; i++) {
@@ -235,7 +237,7 @@ static void start_legacy(struct device *v, struct disk *d)
             fail("a legacy queue of a size that the guest cannot drive");
         }
         place_ring(q);
-        if (d->interrupts) {
+        if (d->interrupts == IRQ_MSIX) {
             outw(io + 22, vector_for(v, q));
         }
         outl(io + 8, (u64)q->desc >> 12);
@@ -267,22 +269,26 @@ void disk_start(struct disk *d, u32 bdf)
     }
     place_bars(v);
     read_capabilities(v);
-    if (d->interrupts) {
+    if (d->interrupts == IRQ_MSIX) {
         enable_msix(v);
+    } else if (d->interrupts == IRQ_INTX) {
+        intx_start(d, bdf);
     }
     if (d->legacy || !v->common) {
         if (!v->bar_is_io[0]) {
             fail("the device has no legacy interface");
         }
         d->legacy = true;
+        d->isr_port = v->bar[0] + 19;
         start_legacy(v, d);
     } else {
-        if (!v->notify || !v->config) {
+        if (!v->notify || !v->config || !v->isr) {
             fail("a virtio capability is missing");
         }
         if (d->pio && !v->notify_port) {
             fail("pio=1, but the device has no such doorbell (modern-pio-notify=on)");
         }
+        d->isr = v->isr;
         start_modern(v, d);
     }
     put_string("dev");
@@ -293,6 +299,9 @@ void disk_start(struct disk *d, u32 bdf)
     put_field("legacy", d->legacy);
     put_field("ev", d->event_index);
     put_field("cap", d->capacity);
+    if (d->interrupts == IRQ_INTX) {
+        put_field("line", d->line);
+    }
     put_string("\n");
     load_prepare(d);
 }
