@@ -69,6 +69,7 @@ bench bench-quick: install-deps build
 	@$(if $(REFERENCE),,echo 'No reference to compare with (scripts/install-reference installs it)')
 	@python3 tests/bench/compare.py $(BENCHSET) -o $(BUILD)/bench $(BENCHFLAGS) \
 	    $(BUILD)/qemu-system-x86_64 $(REFERENCE)
+	@$(if $(filter bench,$@),python3 tests/bench/start.py -o $(BUILD)/bench $(BUILD)/qemu-system-x86_64 $(REFERENCE))
 
 install: build
 	@meson install -C $(BUILD) --no-rebuild

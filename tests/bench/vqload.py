@@ -208,6 +208,8 @@ class Output:
 
     def take(self, line):
         line = line.rstrip('\r\n')
+        if not line:
+            return      # its first instructions
         self.lines.append(line)
         fields = {k: int(v) for k, v in re.findall(r'([a-z]\w*) (\d+)', line)}
         if line.startswith('START'):

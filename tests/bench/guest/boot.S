@@ -19,6 +19,10 @@
 start32:
     cli
     cld
+    /* An empty line: whoever listens knows when the first instructions ran. */
+    movl $0x3f8, %edx
+    movb $'\n', %al
+    outb %al, %dx
     movl %ebx, start_info
     /* PML4[0] -> PDPT; PDPT[0..3] -> four page directories of 2 MiB pages */
     movl $pdpt, %eax
