@@ -117,6 +117,10 @@ class SystemCalls(KvmCase):
             # Copies take long under a tracer, so that it is watched whether the thread sleeps in them;
             # test_copies_are_not_watched looks at that.
             other -= calls['getrusage']
+            # Each 10 ms a loop asks how long it has waited for a CPU (a pread), and how many there are.
+            count_cpus = calls['getpid'] + calls['sched_getaffinity']
+            self.assertLessEqual(count_cpus, 200 * seconds + SLACK, text)
+            other -= count_cpus
             # A sanitizer's allocator has some of its own.
             self.assertLessEqual(other, own['batches'] / 10 + SLACK, text)
         return counts, stats
