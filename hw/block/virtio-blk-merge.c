@@ -3,6 +3,17 @@
 
 #include "virtio-blk.h"
 
+static uint64_t end_sector(const VirtIOBlkReq *req)
+{
+    return req->sector + (req->bytes >> BLK_SECTOR_BITS);
+}
+
+/* Sectors are mostly multiples of a power of two: the high bits of a product are what differs. */
+static unsigned hash_sector(uint64_t sector)
+{
+    return (unsigned)(sector * UINT64_C(0x9e3779b97f4a7c15) >> 58);
+}
+
 /* As for the storage of chains: a pool does not keep unusually long lists. */
 #define MERGED_KEEP_SEGMENTS 512
 
@@ -15,7 +26,7 @@ unsigned virtio_blk_merge_count(VirtIOBlkReq *const *reqs, unsigned n, unsigned 
     while (count < n) {
         const VirtIOBlkReq *prev = reqs[count - 1], *req = reqs[count];
 
-        if (prev->sector + (prev->bytes >> BLK_SECTOR_BITS) != req->sector ||
+        if (end_sector(prev) != req->sector ||
             niov + req->n_data > max_iov || bytes + req->bytes > max_bytes) {
             break;
         }
@@ -24,6 +35,34 @@ unsigned virtio_blk_merge_count(VirtIOBlkReq *const *reqs, unsigned n, unsigned 
         count++;
     }
     return count;
+}
+
+/*
+ * Whether any request begins where another one ends. Sorting takes longer than everything else that
+ * is done to a request that cannot be merged, so it is asked first: the ends go into a hash table,
+ * then the beginnings are looked up.
+ */
+static bool any_neighbours(VirtIOBlkReq *const *reqs, unsigned n)
+{
+    uint8_t slots[2 * VIRTIO_BLK_MAX_MERGE] = {0}; /* index + 1 of a request; 0: free */
+    const unsigned mask = G_N_ELEMENTS(slots) - 1;
+
+    for (unsigned i = 0; i < n; i++) {
+        unsigned h = hash_sector(end_sector(reqs[i]));
+
+        while (slots[h & mask]) {
+            h++;
+        }
+        slots[h & mask] = (uint8_t)(i + 1);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        for (unsigned h = hash_sector(reqs[i]->sector); slots[h & mask]; h++) {
+            if (end_sector(reqs[slots[h & mask] - 1]) == reqs[i]->sector) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 /* Batches are short and mostly in order already. */
@@ -81,6 +120,12 @@ void virtio_blk_batch_submit(VirtIOBlk *s, VirtIOBlkBatch *batch)
         return;
     }
     if (n == 0) {
+        return;
+    }
+    if (!any_neighbours(batch->reqs, n)) {
+        for (unsigned i = 0; i < n; i++) {
+            submit_merged(s, batch->reqs + i, 1);
+        }
         return;
     }
     max_iov = MAX(blk_max_iov(s->blk), 1);

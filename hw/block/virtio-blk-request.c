@@ -10,6 +10,8 @@
 
 /* Requests are made in groups of this many, when a queue needs more than ever before. */
 #define CHUNK_REQUESTS 32
+/* Chains that are taken from the ring before the first of them is looked at. */
+#define TAKE_AT_ONCE   16
 #define SERIAL_BYTES   VIRTIO_BLK_ID_BYTES
 
 struct VirtIOBlkChunk {
@@ -173,12 +175,13 @@ void virtio_blk_start(VirtIOBlkReq *req, const struct iovec *iov, unsigned niov,
 
 static bool range_ok(VirtIOBlk *s, uint64_t sector, uint64_t bytes)
 {
-    uint32_t block = s->conf.logical_block_size;
+    /* Block sizes are powers of two. */
+    uint64_t block = s->conf.logical_block_size - 1;
     uint64_t capacity = virtio_blk_capacity(s);
     uint64_t n = bytes >> BLK_SECTOR_BITS;
 
-    return bytes <= BLK_MAX_REQUEST_BYTES && bytes % block == 0 &&
-           sector % (block >> BLK_SECTOR_BITS) == 0 && sector <= capacity && n <= capacity - sector;
+    return bytes <= BLK_MAX_REQUEST_BYTES && !(bytes & block) &&
+           !(sector & (block >> BLK_SECTOR_BITS)) && sector <= capacity && n <= capacity - sector;
 }
 
 /* Checks and starts a request whose chain has been taken apart; also the second time, after the VM
@@ -281,22 +284,6 @@ static bool handle_discard(VirtIOBlkReq *req, VirtIOBlkBatch *batch, uint32_t ty
     return true;
 }
 
-/* Removes the first `bytes` of out[]. */
-static void strip_header(VirtQueueElement *elem, size_t bytes)
-{
-    while (bytes) {
-        size_t part = MIN(bytes, elem->out[0].iov_len);
-
-        elem->out[0].iov_base = (uint8_t *)elem->out[0].iov_base + part;
-        elem->out[0].iov_len -= part;
-        bytes -= part;
-        if (!elem->out[0].iov_len) {
-            elem->out++;
-            elem->n_out--;
-        }
-    }
-}
-
 /* False: the ring is bad, and the request is still the caller's. */
 static bool req_handle(VirtIOBlkReq *req, VirtIOBlkBatch *batch)
 {
@@ -310,12 +297,11 @@ static bool req_handle(VirtIOBlkReq *req, VirtIOBlkBatch *batch)
         virtio_error(vdev, "virtio-blk missing headers");
         return false;
     }
-    if (virtqueue_copy_out(elem, 0, &hdr, sizeof(hdr)) != sizeof(hdr)) {
+    if (!virtqueue_pull(elem, &hdr, sizeof(hdr))) {
         virtio_error(vdev, "virtio-blk request outhdr too short");
         return false;
     }
-    strip_header(elem, sizeof(hdr));
-    out_bytes = elem->out_bytes - sizeof(hdr);
+    out_bytes = elem->out_bytes;
     /* The last byte that the device may write is the status. */
     elem->in[elem->n_in - 1].iov_len--;
 
@@ -347,37 +333,60 @@ static bool req_handle(VirtIOBlkReq *req, VirtIOBlkBatch *batch)
     return true;
 }
 
-/* Takes up to *budget chains; false if the ring is bad. */
-static bool take_chains(VirtIOBlkQueue *q, VirtIOBlkBatch *batch, unsigned *budget)
+/* Handles n requests whose chains have been taken; false if one is bad: nothing that comes after it
+ * is done any more. */
+static bool handle_taken(VirtIOBlkQueue *q, VirtIOBlkReq **reqs, unsigned n, VirtIOBlkBatch *batch)
 {
-    while (*budget) {
-        VirtIOBlkReq *req = req_get(q);
-        int r = virtqueue_pop(q->vq, &req->elem);
-
-        if (r <= 0) {
-            req_put(req);
-            return r == 0;
-        }
-        (*budget)--;
-        if (!req_handle(req, batch)) {
-            virtqueue_discard(q->vq, &req->elem);
-            req_put(req);
+    for (unsigned i = 0; i < n; i++) {
+        if (G_UNLIKELY(!req_handle(reqs[i], batch))) {
+            for (; i < n; i++) {
+                virtqueue_discard(q->vq, &reqs[i]->elem);
+                req_put(reqs[i]);
+            }
             return false;
         }
     }
     return true;
 }
 
+/* Takes up to *budget chains; false if the ring is bad. */
+static bool take_chains(VirtIOBlkQueue *q, VirtIOBlkBatch *batch, unsigned *budget)
+{
+    VirtIOBlkReq *reqs[TAKE_AT_ONCE];
+    VirtQueueElement *elems[TAKE_AT_ONCE];
+    bool bad = false, good = true;
+
+    while (*budget && good && !bad) {
+        unsigned want = MIN(MIN(*budget, TAKE_AT_ONCE), virtqueue_waiting(q->vq)), got;
+
+        if (!want) {
+            break;
+        }
+        for (unsigned i = 0; i < want; i++) {
+            reqs[i] = req_get(q);
+            elems[i] = &reqs[i]->elem;
+        }
+        got = virtqueue_pop_many(q->vq, elems, want, &bad);
+        for (unsigned i = want; i > got; i--) {
+            req_put(reqs[i - 1]);
+        }
+        *budget -= got;
+        good = handle_taken(q, reqs, got, batch);
+    }
+    return good && !bad;
+}
+
 bool virtio_blk_handle_queue(VirtIODevice *vdev, VirtQueue *vq)
 {
     VirtIOBlk *s = (VirtIOBlk *)vdev;
     VirtIOBlkQueue *q = &s->queues[virtqueue_index(vq)];
-    VirtIOBlkBatch batch = {.n = 0};
+    VirtIOBlkBatch batch;
     unsigned size = virtqueue_size(vq), budget = size;
     /* While the queue is polled the guest does not kick anyway. */
     bool suppress = virtqueue_kick_wanted(vq);
     bool good;
 
+    batch.n = 0;
     aio_plug();
     do {
         if (suppress) {

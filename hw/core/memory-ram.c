@@ -127,6 +127,17 @@ void *guest_ram_ptr(uint64_t addr, uint64_t len, bool write, uint64_t *avail)
     return left > 0 && len <= left ? r->host + (addr - r->start) : NULL;
 }
 
+bool guest_ram_view(GuestRamView *v, uint64_t addr)
+{
+    const RamRange *r = ram_find(__atomic_load_n(&ram_map, __ATOMIC_ACQUIRE), addr);
+
+    if (!r || r->read_only) {
+        return false;
+    }
+    *v = (GuestRamView){r->start, r->last - r->start + 1, r->host};
+    return true;
+}
+
 bool guest_read(uint64_t addr, void *buf, size_t len)
 {
     uint8_t *p = buf;
@@ -182,17 +193,17 @@ bool guest_write(uint64_t addr, const void *buf, size_t len)
 
 /* ---- control plane ---- */
 
-static GuestDirtyFn *dirty_fn;
+GuestDirtyFn *guest_ram_dirty_fn;
 
 void guest_ram_set_dirty_fn(GuestDirtyFn *fn)
 {
     ASSERT_BIG_LOCK();
-    __atomic_store_n(&dirty_fn, fn, __ATOMIC_RELEASE);
+    __atomic_store_n(&guest_ram_dirty_fn, fn, __ATOMIC_RELEASE);
 }
 
 void guest_ram_dirty(uint64_t addr, uint64_t len)
 {
-    GuestDirtyFn *fn = __atomic_load_n(&dirty_fn, __ATOMIC_ACQUIRE);
+    GuestDirtyFn *fn = __atomic_load_n(&guest_ram_dirty_fn, __ATOMIC_ACQUIRE);
 
     if (G_UNLIKELY(fn)) {
         fn(addr, len);

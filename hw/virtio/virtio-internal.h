@@ -90,8 +90,8 @@ void virtqueue_reset_state(VirtQueue *vq);
 /* ---- virtqueue-chain.c ---- */
 
 /* Reads the chain at `head` into elem. False: the device has been marked broken, elem holds
- * nothing. Inside guest_ram_enter(). */
-bool virtqueue_read_chain(VirtQueue *vq, unsigned head, VirtQueueElement *elem);
+ * nothing. Inside guest_ram_enter(); `view` belongs to that section. */
+bool virtqueue_read_chain(VirtQueue *vq, unsigned head, VirtQueueElement *elem, GuestRamView *view);
 /* The chain is done with: bounce buffers and unusually large storage go. */
 void virtqueue_element_done(VirtIODevice *vdev, VirtQueueElement *elem);
 

@@ -43,11 +43,6 @@ bool virtio_has_feature(const VirtIODevice *vdev, unsigned bit)
     return __atomic_load_n(&vdev->guest_features, __ATOMIC_RELAXED) & (UINT64_C(1) << bit);
 }
 
-bool virtio_is_broken(const VirtIODevice *vdev)
-{
-    return __atomic_load_n(&vdev->broken, __ATOMIC_RELAXED);
-}
-
 uint8_t virtio_get_status(const VirtIODevice *vdev)
 {
     return __atomic_load_n(&vdev->status, __ATOMIC_RELAXED);

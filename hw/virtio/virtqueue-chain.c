@@ -10,6 +10,8 @@
 
 #include "vring-access.h"
 
+/* What an element has room for at first: enough for most requests. */
+#define CHAIN_FIRST_SEGMENTS 8
 /* Chains with more segments give their storage back when they are done: what a guest can make a
  * pool of requests keep is bounded. */
 #define CHAIN_KEEP_SEGMENTS 512
@@ -175,10 +177,86 @@ static void element_reserve(VirtQueueElement *elem, unsigned n)
     }
 }
 
-bool virtqueue_read_chain(VirtQueue *vq, unsigned head, VirtQueueElement *elem)
+/*
+ * The common case, straight into elem: few segments, all in one piece of RAM, in a table of the
+ * right size. Whatever is not so, good or bad, ends it; then everything is read anew by
+ * chain_walk(), which alone decides what is an error.
+ */
+static bool read_simple(VirtQueue *vq, unsigned head, VirtQueueElement *elem, GuestRamView *view)
+{
+    const uint8_t *table = vq->desc;
+    unsigned max = vq->num, i = head, n = 0, n_out = 0;
+    uint64_t bytes = 0, out_bytes = 0;
+    bool indirect = false;
+
+    for (;;) {
+        const uint8_t *d = table + 16 * (uint64_t)i;
+        uint64_t addr = vring_load64(d);
+        uint64_t rest = vring_load64(d + 8);
+        uint32_t len = rest;
+        uint16_t flags = rest >> 32;
+        void *host = guest_ram_view_ptr(view, addr, len);
+
+        if (G_UNLIKELY(!host)) {
+            if (!guest_ram_view(view, addr)) {
+                return false;
+            }
+            host = guest_ram_view_ptr(view, addr, len);
+        }
+        if (G_UNLIKELY(!host || !len)) {
+            return false;
+        }
+        if (flags & VRING_DESC_F_INDIRECT) {
+            if (indirect || n || len % 16) {
+                return false;
+            }
+            table = host;
+            indirect = true;
+            max = len / 16;
+            i = 0;
+            continue;
+        }
+        if (G_UNLIKELY(n == elem->cap || n == max)) {
+            return false;
+        }
+        elem->iov[n] = (struct iovec){host, len};
+        elem->addr[n] = addr;
+        n++;
+        bytes += len;
+        if (!(flags & VRING_DESC_F_WRITE)) {
+            if (G_UNLIKELY(n_out != n - 1)) {
+                return false;
+            }
+            n_out = n;
+            out_bytes = bytes;
+        }
+        if (!(flags & VRING_DESC_F_NEXT)) {
+            break;
+        }
+        i = (uint16_t)(rest >> 48);
+        if (G_UNLIKELY(i >= max)) {
+            return false;
+        }
+    }
+    elem->head = head;
+    elem->n_out = n_out;
+    elem->n_in = n - n_out;
+    elem->out = elem->iov;
+    elem->in = elem->iov + n_out;
+    elem->out_bytes = out_bytes;
+    elem->in_bytes = bytes - out_bytes;
+    elem->bounce = NULL;
+    return true;
+}
+
+bool virtqueue_read_chain(VirtQueue *vq, unsigned head, VirtQueueElement *elem, GuestRamView *view)
 {
     Chain c = {.vq = vq};
 
+    element_reserve(elem, CHAIN_FIRST_SEGMENTS);
+    if (G_LIKELY(read_simple(vq, head, elem, view))) {
+        return true;
+    }
     if (!chain_walk(&c, head)) {
         bounce_free(vq->vdev, c.bounce);
         return false;
@@ -251,6 +329,39 @@ size_t virtqueue_copy_out(const VirtQueueElement *elem, size_t offset, void *buf
 size_t virtqueue_copy_in(const VirtQueueElement *elem, size_t offset, const void *buf, size_t len)
 {
     return copy_iov(elem->in, elem->n_in, offset, (void *)buf, len, true);
+}
+
+static void strip(VirtQueueElement *elem, size_t len)
+{
+    while (len) {
+        size_t part = MIN(len, elem->out[0].iov_len);
+
+        elem->out[0].iov_base = (uint8_t *)elem->out[0].iov_base + part;
+        elem->out[0].iov_len -= part;
+        len -= part;
+        if (!elem->out[0].iov_len) {
+            elem->out++;
+            elem->n_out--;
+        }
+    }
+}
+
+bool virtqueue_pull(VirtQueueElement *elem, void *buf, size_t len)
+{
+    if (elem->out_bytes < len) {
+        return false;
+    }
+    elem->out_bytes -= len;
+    /* Drivers put a header into a buffer of its own. */
+    if (G_LIKELY(elem->out[0].iov_len == len)) {
+        vring_copy(buf, elem->out[0].iov_base, len);
+        elem->out++;
+        elem->n_out--;
+        return true;
+    }
+    copy_iov(elem->out, elem->n_out, 0, buf, len, false);
+    strip(elem, len);
+    return true;
 }
 
 void virtqueue_set_last_byte(const VirtQueueElement *elem, uint8_t value)

@@ -103,6 +103,21 @@ void guest_ram_leave(void);
 /* Host address of [addr, addr+len) if all of it is one piece of RAM (writable if `write`), else
  * NULL; *avail, if not NULL, gets how many bytes from addr on are contiguous RAM (may be < len). */
 void *guest_ram_ptr(uint64_t addr, uint64_t len, bool write, uint64_t *avail);
+/* One writable piece of RAM, for who looks up many addresses within one read section. Start with an
+ * empty one: { 0 }. */
+typedef struct GuestRamView {
+    uint64_t start, size;
+    uint8_t *host;
+} GuestRamView;
+/* Makes *v the piece that holds addr; false if that is no writable RAM. */
+bool guest_ram_view(GuestRamView *v, uint64_t addr);
+/* As guest_ram_ptr(), within the piece; NULL where the address is in another one, or in none. */
+static inline void *guest_ram_view_ptr(const GuestRamView *v, uint64_t addr, uint64_t len)
+{
+    uint64_t at = addr - v->start;
+
+    return at < v->size && len <= v->size - at ? v->host + at : NULL;
+}
 /* Copies; false if any of it is not RAM (then nothing or a part was copied). */
 bool guest_read(uint64_t addr, void *buf, size_t len);
 bool guest_write(uint64_t addr, const void *buf, size_t len);
@@ -111,6 +126,12 @@ void guest_ram_dirty(uint64_t addr, uint64_t len);
 /* Who tracks it (NULL: nobody). fn runs in any thread, inside a RAM read section or the big lock.
  */
 typedef void GuestDirtyFn(uint64_t addr, uint64_t len);
+extern GuestDirtyFn *guest_ram_dirty_fn; /* atomic */
+/* Whether anybody does. Runs in: any thread. */
+static inline bool guest_ram_tracked(void)
+{
+    return G_UNLIKELY(__atomic_load_n(&guest_ram_dirty_fn, __ATOMIC_ACQUIRE) != NULL);
+}
 void guest_ram_set_dirty_fn(GuestDirtyFn *fn);
 
 #endif

@@ -45,6 +45,9 @@ typedef struct VirtQueueElement {
 /* Takes the next available chain. Returns 1 if one was taken, 0 if there is none, -1 if the ring is
  * bad: then the device has been marked broken, and nothing else may be taken. */
 int virtqueue_pop(VirtQueue *vq, VirtQueueElement *elem);
+/* Takes up to n chains, and has what they are about on its way here. Returns how many; *bad: after
+ * them the ring is bad, as above. */
+unsigned virtqueue_pop_many(VirtQueue *vq, VirtQueueElement *const *elems, unsigned n, bool *bad);
 /* Gives elem back with `len` bytes written. The guest sees it, and is interrupted if it wants to,
  * at the end of the plugged section (aio_unplug), once for all elements of the section. */
 void virtqueue_push(VirtQueue *vq, VirtQueueElement *elem, uint32_t len);
@@ -57,10 +60,15 @@ void virtqueue_element_release(VirtQueueElement *elem);
  * Runs in: any thread. */
 size_t virtqueue_copy_out(const VirtQueueElement *elem, size_t offset, void *buf, size_t len);
 size_t virtqueue_copy_in(const VirtQueueElement *elem, size_t offset, const void *buf, size_t len);
+/* Copies the first `len` bytes of out[] into buf and removes them from out[] and out_bytes; false
+ * if there are not as many, then nothing is removed. Runs in: any thread. */
+bool virtqueue_pull(VirtQueueElement *elem, void *buf, size_t len);
 /* Sets the last byte that the device may write. */
 void virtqueue_set_last_byte(const VirtQueueElement *elem, uint8_t value);
 /* Nothing to take; true for a broken device. */
 bool virtqueue_empty(VirtQueue *vq);
+/* How many chains the guest has announced, as far as is known without asking again if any is. */
+unsigned virtqueue_waiting(VirtQueue *vq);
 /* Whether the guest is asked to kick. After turning it on look at the ring once more. */
 void virtqueue_set_kick_wanted(VirtQueue *vq, bool on);
 bool virtqueue_kick_wanted(const VirtQueue *vq);
@@ -216,7 +224,11 @@ void virtio_error(VirtIODevice *vdev, const char *fmt, ...) G_GNUC_PRINTF(2, 3);
 /* The configuration changed: generation, ISR, interrupt. Runs in: any thread (acts in the main
  * thread). */
 void virtio_config_changed(VirtIODevice *vdev);
-bool virtio_is_broken(const VirtIODevice *vdev); /* any thread */
+/* Runs in: any thread. */
+static inline bool virtio_is_broken(const VirtIODevice *vdev)
+{
+    return __atomic_load_n(&vdev->broken, __ATOMIC_RELAXED);
+}
 
 /* From the first pause to the last resume no queue is served; requests that are busy go on. */
 void virtio_pause(VirtIODevice *vdev);
