@@ -19,7 +19,7 @@ typedef enum {
 
 /* What one thread keeps of a backend. Only its owner writes to it. */
 typedef struct BlkShard {
-    unsigned in_flight;
+    unsigned in_flight; /* atomic; see submit.c */
     int64_t last_access_ns;
     int64_t wr_highest; /* end of the highest write, bytes */
     uint64_t ops[BLK_ACCT__MAX];

@@ -5,22 +5,36 @@
  *
  * The counts are per thread, so that submitting writes to no cache line that another thread writes
  * to. Whoever submits raises its count first and looks at `quiesce` then; whoever drains raises
- * `quiesce` first and sums the counts then. All four are sequentially consistent, so at least one
- * side sees the other. It is the same with lowering a count, `waiters` and waiting.
+ * `quiesce` first and sums the counts then. With a barrier between both steps of both sides at
+ * least one side sees the other; that of the drain is the heavy one (util/asymmetric.h), so that a
+ * request needs none. It is the same with lowering a count, `waiters` and waiting.
  */
 #include <errno.h>
 
 #include "backend.h"
 #include "throttle.h"
+#include "util/asymmetric.h"
 #include "util/offload.h"
 #include "util/biglock.h"
 
 static unsigned drain_all_count;
 
+static void blk_enter(BlkShard *sh)
+{
+    unsigned n = __atomic_load_n(&sh->in_flight, __ATOMIC_RELAXED) + 1;
+
+    __atomic_store_n(&sh->in_flight, n, __ATOMIC_RELAXED);
+    asymmetric_light();
+}
+
 static void blk_leave(BlockBackend *blk, BlkShard *sh)
 {
-    if (__atomic_sub_fetch(&sh->in_flight, 1, __ATOMIC_SEQ_CST) == 0 &&
-        G_UNLIKELY(__atomic_load_n(&blk->waiters, __ATOMIC_SEQ_CST))) {
+    unsigned n = __atomic_load_n(&sh->in_flight, __ATOMIC_RELAXED) - 1;
+
+    /* Whoever sees that nothing is in flight sees what the requests have done. */
+    __atomic_store_n(&sh->in_flight, n, __ATOMIC_RELEASE);
+    asymmetric_light();
+    if (n == 0 && G_UNLIKELY(__atomic_load_n(&blk->waiters, __ATOMIC_RELAXED))) {
         aio_kick(aio_context_main());
     }
 }
@@ -96,8 +110,8 @@ static bool blk_park(BlockBackend *blk, BlockRequest *req)
 static void blk_submit_shard(BlockBackend *blk, BlkShard *sh, BlockRequest *req)
 {
     for (;;) {
-        __atomic_add_fetch(&sh->in_flight, 1, __ATOMIC_SEQ_CST);
-        if (G_LIKELY(!__atomic_load_n(&blk->quiesce, __ATOMIC_SEQ_CST))) {
+        blk_enter(sh);
+        if (G_LIKELY(!__atomic_load_n(&blk->quiesce, __ATOMIC_ACQUIRE))) {
             break;
         }
         /* The count goes down before req becomes visible to others: from then on it is the
@@ -156,6 +170,8 @@ void blk_dec_in_flight(BlockBackend *blk)
 void blk_wait_idle(BlockBackend *blk)
 {
     __atomic_add_fetch(&blk->waiters, 1, __ATOMIC_SEQ_CST);
+    /* Also for `quiesce`, which the caller may have raised before. */
+    asymmetric_heavy();
     stall_begin();
     AIO_WAIT_WHILE(blk_in_flight(blk) > 0);
     stall_end();
