@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "backend.h"
+#include "chardev/fdset.h"
 #include "file.h"
 #include "util/offload.h"
 
@@ -167,6 +168,7 @@ void file_close_fd(FileState *s, int fd)
 {
     Closing *c;
 
+    fdset_forget(fd);
     if (s->caps.local) {
         stall_fd_set(fd, false);
         close(fd);

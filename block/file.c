@@ -17,21 +17,14 @@ static int open_path(FileState *s, bool rw, Error **errp)
     int flags = O_CLOEXEC | O_NOCTTY | (rw ? O_RDWR : O_RDONLY) | (s->direct ? O_DIRECT : 0);
     int fd;
 
+    if (fdset_is_path(s->path)) {
+        return fdset_dup(s->path, flags, errp);
+    }
     stall_begin();
     do {
-        fd = fdset_open(s->path, flags, 0);
+        fd = open(s->path, flags);
     } while (fd < 0 && errno == EINTR);
     stall_end();
-    if (fd >= 0 && s->direct) {
-        /* A descriptor that was handed over need not have been opened with it. */
-        int now = fcntl(fd, F_GETFL);
-
-        if (!(now & O_DIRECT) && fcntl(fd, F_SETFL, now | O_DIRECT) < 0) {
-            close(fd);
-            fd = -1;
-            errno = EINVAL;
-        }
-    }
     if (fd < 0 && errno == EINVAL && s->direct) {
         error_set(errp, "Could not open '%s': filesystem does not support O_DIRECT", s->path);
     } else if (fd < 0) {

@@ -37,6 +37,8 @@ static bool take_family(SockAddress *a, Opts *opts, Error **errp)
     return true;
 }
 
+bool (*chardev_named_fd_hook)(const char *name, int *fd, Error **errp);
+
 bool sock_address_take(SockAddress *a, Opts *opts, bool server, Error **errp)
 {
     g_autofree char *path = opts_take(opts, "path");
@@ -80,12 +82,21 @@ bool sock_address_take(SockAddress *a, Opts *opts, bool server, Error **errp)
         int type;
         socklen_t len = sizeof(type);
 
-        if (!fd || !parse_int64(fd, &n) || n < 0 || n > G_MAXINT) {
+        if (fd && chardev_named_fd_hook && chardev_named_fd_hook(fd, &a->fd, errp)) {
+            if (a->fd < 0) {
+                return false;
+            }
+            n = a->fd;
+        } else if (!fd || !parse_int64(fd, &n) || n < 0 || n > G_MAXINT) {
             error_set(errp, "Unable to parse FD number %s", fd ?: "");
             return false;
         }
         if (getsockopt(n, SOL_SOCKET, SO_TYPE, &type, &len) < 0) {
             error_set(errp, "File descriptor '%s' is not a socket", fd);
+            if (a->fd >= 0) {
+                close(a->fd);
+                a->fd = -1;
+            }
             return false;
         }
         a->fd = n;

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "chardev/fdset.h"
+
 #define READ_CHUNK   4096
 #define MAX_RECV_FDS 16
 
@@ -256,9 +258,11 @@ void chardev_stream_drop(Chardev *c)
     pthread_mutex_lock(&c->lock);
     if (c->open && !c->keep_fds) {
         if (c->in_fd >= 0) {
+            fdset_forget(c->in_fd);
             close(c->in_fd);
         }
         if (c->out_fd >= 0 && c->out_fd != c->in_fd) {
+            fdset_forget(c->out_fd);
             close(c->out_fd);
         }
     }
@@ -462,8 +466,8 @@ int chardev_take_fd(Chardev *c)
     c = c->lower ?: c;
     pthread_mutex_lock(&c->lock);
     if (c->n_fds > 0) {
-        fd = c->fds[c->n_fds - 1];
-        c->fds[c->n_fds - 1] = -1;
+        fd = c->fds[0];
+        c->fds[0] = -1;
         drop_received_fds(c);
     }
     pthread_mutex_unlock(&c->lock);

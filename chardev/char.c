@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "chardev/fdset.h"
 #include "util/report.h"
 
 /* Constructors of drivers fill it; read-only afterwards. */
@@ -67,6 +68,7 @@ void chardev_unref(Chardev *c)
         c->drv->free(c);
     }
     if (c->log_fd >= 0) {
+        fdset_forget(c->log_fd);
         close(c->log_fd);
     }
     g_byte_array_unref(c->queue);
@@ -186,6 +188,10 @@ static bool open_log(Chardev *c, Opts *opts, Error **errp)
     }
     if (!path) {
         return true;
+    }
+    if (fdset_is_path(path)) {
+        c->log_fd = fdset_dup(path, O_WRONLY, errp);
+        return c->log_fd >= 0;
     }
     c->log_fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (append ? O_APPEND : O_TRUNC), 0666);
     if (c->log_fd < 0) {

@@ -47,6 +47,8 @@ static void dispatch_nested(void)
     }
     mon->busy = true;
     report_push_monitor();
+    qmp_fd_arrived(mon, req->fd, session);
+    req->fd = -1;
     reply = qmp_execute(mon, req->message, false);
     report_pop();
     mon->busy = false;
@@ -77,6 +79,8 @@ static void dispatch(void *opaque)
     }
     mon->busy = true;
     report_push_monitor();
+    qmp_fd_arrived(mon, req->fd, session);
+    req->fd = -1;
     if (req->error) {
         reply = qmp_error_reply(g_steal_pointer(&req->error), NULL);
     } else {

@@ -3,6 +3,7 @@
 #include "qmp.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "monitor/version.h"
 #include "util/iothread.h"
@@ -63,6 +64,9 @@ void qmp_request_free(QmpRequest *req)
 {
     g_clear_pointer(&req->message, json_node_unref);
     error_free(req->error);
+    if (req->fd >= 0) {
+        close(req->fd);
+    }
     g_free(req);
 }
 
@@ -142,6 +146,7 @@ static void on_message(JsonNode *value, Error *err, void *opaque)
     req = g_new0(QmpRequest, 1);
     req->message = value ? json_node_ref(value) : NULL;
     req->error = err;
+    req->fd = chardev_take_fd(mon->chr);
     g_queue_push_tail(&mon->parsed, req);
 }
 
@@ -266,6 +271,7 @@ static bool monitor_thread_start(Error **errp)
     }
     qmp_monitors = g_ptr_array_new();
     qmp_dispatch_init();
+    qmp_fd_init();
     events_init();
     return true;
 }
@@ -290,6 +296,7 @@ bool monitor_new_qmp(Chardev *c, bool pretty, Error **errp)
     mon->chr = c;
     mon->pretty = pretty;
     mon->input = g_byte_array_new();
+    mon->fd = -1;
     g_queue_init(&mon->requests);
     g_queue_init(&mon->parsed);
     pthread_mutex_init(&mon->lock, NULL);
@@ -311,6 +318,7 @@ static void monitor_free(QmpMonitor *mon)
     drop_requests_locked(mon);
     pthread_mutex_unlock(&mon->lock);
     g_byte_array_unref(mon->input);
+    qmp_fd_cleanup(mon);
     pthread_mutex_destroy(&mon->lock);
     g_free(mon);
 }

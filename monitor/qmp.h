@@ -17,6 +17,7 @@
 typedef struct QmpRequest {
     JsonNode *message; /* or */
     Error *error;      /* what the parser said */
+    int fd;            /* that came with it, or -1 */
 } QmpRequest;
 
 typedef struct QmpMonitor {
@@ -35,6 +36,11 @@ typedef struct QmpMonitor {
     unsigned running; /* the session whose command the main thread runs */
     bool busy;        /* main thread: a command of it runs, and waits if another one is run */
     bool negotiated, oob;
+
+    /* The main thread. */
+    int fd;              /* came with a command, and was not taken yet; or -1 */
+    unsigned fd_session; /* of whom it is */
+    GHashTable *named_fds; /* name -> descriptor; NULL: none */
 } QmpMonitor;
 
 /* How many commands may wait with oob; without, one at a time is read. */
@@ -76,6 +82,14 @@ JsonNode *qmp_error_reply(Error *err, JsonNode *id); /* takes err, borrows id (m
 void qmp_dispatch_kick(void);
 void qmp_dispatch_init(void);
 void qmp_dispatch_cleanup(void);
+
+/* ---- qmp-fd.c; main thread ---- */
+
+void qmp_fd_init(void);
+/* A descriptor that came with a command, which may take it; the one before it is closed. */
+void qmp_fd_arrived(QmpMonitor *mon, int fd, unsigned session);
+/* Closes what was not taken. */
+void qmp_fd_cleanup(QmpMonitor *mon);
 
 /* ---- events.c ---- */
 

@@ -234,7 +234,8 @@ static bool group_add_fd_add(Opts *opts, Error **errp)
         error_set_errno(errp, errno, "error duplicating fd");
         return false;
     }
-    return fdset_add(set, dup, opts_get(o, "opaque"), errp) >= 0;
+    fdset_add(set, dup, opts_get(o, "opaque"));
+    return true;
 }
 
 static const CmdGroup add_fd_group = { "add-fd", NULL, add_fd_params, true, group_add_fd_add,

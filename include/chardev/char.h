@@ -83,9 +83,13 @@ size_t chardev_queued(Chardev *c);
 /* Blocks until the peer has taken what was written, at most timeout_ms. For the last words at exit.
  * Runs in: any thread. */
 void chardev_flush(Chardev *c, int timeout_ms);
-/* The last file descriptor received by SCM_RIGHTS, or -1; the caller owns it. Runs in: any thread.
- */
+/* The file descriptor that was received last by SCM_RIGHTS (the first of them, if a message had
+ * several, whose others are closed), or -1; the caller owns it. Runs in: any thread. */
 int chardev_take_fd(Chardev *c);
+/* Where fd=NAME is looked up while a client of a monitor asks for it: takes the descriptor, or sets
+ * *fd to -1 and an error. Returns false if nobody asks, and NAME is a number. Runs in: main
+ * thread. */
+extern bool (*chardev_named_fd_hook)(const char *name, int *fd, Error **errp);
 /* Disconnects the peer; a listening one goes on listening. Runs in: any thread. */
 void chardev_disconnect(Chardev *c);
 /* Closes all, unlinks sockets, restores the terminal. At exit, when front ends have let go. */
