@@ -128,6 +128,7 @@ bool file_probe_caps(FileState *s, Error **errp)
     }
     c->is_block = S_ISBLK(st.st_mode);
     c->is_char = S_ISCHR(st.st_mode);
+    c->is_regular = S_ISREG(st.st_mode);
     c->local = c->is_block || c->is_char;
     if (c->is_block) {
         int logical = 0;
@@ -152,7 +153,7 @@ bool file_probe_caps(FileState *s, Error **errp)
             c->discard = granularity > 0;
         }
     } else {
-        c->discard = S_ISREG(st.st_mode);
+        c->discard = c->is_regular;
         c->local |= fstatfs(s->fd, &fs) < 0 || !has_server(&fs);
     }
     file_probe_memory(s, &st);

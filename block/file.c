@@ -12,27 +12,6 @@
 #include "util/offload.h"
 #include "util/report.h"
 
-static int open_path(FileState *s, bool rw, Error **errp)
-{
-    int flags = O_CLOEXEC | O_NOCTTY | (rw ? O_RDWR : O_RDONLY) | (s->direct ? O_DIRECT : 0);
-    int fd;
-
-    if (fdset_is_path(s->path)) {
-        return fdset_dup(s->path, flags, errp);
-    }
-    stall_begin();
-    do {
-        fd = open(s->path, flags);
-    } while (fd < 0 && errno == EINTR);
-    stall_end();
-    if (fd < 0 && errno == EINVAL && s->direct) {
-        error_set(errp, "Could not open '%s': filesystem does not support O_DIRECT", s->path);
-    } else if (fd < 0) {
-        error_set_errno(errp, errno, "Could not open '%s'", s->path);
-    }
-    return fd;
-}
-
 static bool check_type(FileState *s, bool device, Error **errp)
 {
     if (device && !s->caps.is_block && !s->caps.is_char) {
@@ -40,13 +19,9 @@ static bool check_type(FileState *s, bool device, Error **errp)
                         "device", s->path);
         return false;
     }
-    if (!device) {
-        struct stat st;
-
-        if (fstat(s->fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-            error_set(errp, "'file' driver requires '%s' to be a regular file", s->path);
-            return false;
-        }
+    if (!device && !s->caps.is_regular) {
+        error_set(errp, "'file' driver requires '%s' to be a regular file", s->path);
+        return false;
     }
     return true;
 }
@@ -113,8 +88,7 @@ static bool file_open(BlockNode *node, const BlockdevOptions *opts, Error **errp
     const BlockdevOptionsFile *o = device ? &opts->u.host_device : &opts->u.file;
     FileState *s = node->opaque;
     OnOffAuto locking = o->has_locking ? o->locking : ON_OFF_AUTO_AUTO;
-    struct stat st;
-    bool ok;
+    bool is_fifo;
 
     s->fd = -1;
     s->lock_fd = -1;
@@ -123,26 +97,21 @@ static bool file_open(BlockNode *node, const BlockdevOptions *opts, Error **errp
         return false;
     }
     s->path = g_strdup(o->filename);
-    /* Opening a pipe could wait forever for its other end. */
-    if (stat(s->path, &st) == 0 && S_ISFIFO(st.st_mode)) {
-        check_type(s, device, errp);
-        goto fail;
-    }
     /* With auto-read-only, writing is asked for when somebody needs it. */
     s->rw = !node->read_only && !node->auto_read_only;
-    s->fd = open_path(s, s->rw, errp);
+    s->fd = file_call_open(s, s->rw, &is_fifo, errp);
+    if (is_fifo) {
+        check_type(s, device, errp);
+    }
     if (s->fd < 0) {
         goto fail;
     }
     s->lock_fd = s->fd;
     stall_fd_set(s->fd, true);
-    stall_begin();
-    ok = file_probe_caps(s, errp) && check_type(s, device, errp);
-    s->locking = ok && locking != ON_OFF_AUTO_OFF && file_lock_supported(s->fd);
-    stall_end();
-    if (!ok) {
+    if (!file_call_probe(s, errp) || !check_type(s, device, errp)) {
         goto fail;
     }
+    s->locking = locking != ON_OFF_AUTO_OFF && s->can_lock;
     if (locking == ON_OFF_AUTO_ON && !s->locking) {
         error_set(errp, "File lock requested but the file system or the host does not support "
                         "locks of open file descriptions");
@@ -174,12 +143,7 @@ static void file_close(BlockNode *node)
 
 static int64_t file_length(BlockNode *node)
 {
-    int64_t size;
-
-    stall_begin();
-    size = file_size(node->opaque);
-    stall_end();
-    return size;
+    return file_call_length(node->opaque);
 }
 
 static void file_limits(BlockNode *node, BlockLimits *l)
@@ -212,13 +176,9 @@ static bool file_truncate(BlockNode *node, int64_t size, Error **errp)
         return true;
     }
     file_map_drop(s);
-    stall_begin();
-    do {
-        ret = ftruncate(s->fd, size);
-    } while (ret < 0 && errno == EINTR);
-    stall_end();
+    ret = file_call_truncate(s, size);
     if (ret < 0) {
-        error_set_errno(errp, errno, "Could not resize file");
+        error_set_errno(errp, -ret, "Could not resize file");
         return false;
     }
     return true;
@@ -245,20 +205,17 @@ static bool file_set_perm(BlockNode *node, unsigned perm, unsigned shared, Error
     FileState *s = node->opaque;
     bool want_rw = node->auto_read_only && !node->read_only && (perm & writing);
     int fd = -1;
-    bool ok;
+    bool is_fifo;
 
     if (want_rw && !s->rw) {
-        fd = open_path(s, true, errp);
+        fd = file_call_open(s, true, &is_fifo, errp);
         if (fd < 0) {
             return false;
         }
     }
-    stall_begin();
-    ok = file_lock_prepare(s, perm, shared, errp);
-    stall_end();
-    if (!ok) {
+    if (!file_call_lock_prepare(s, perm, shared, errp)) {
         if (fd >= 0) {
-            close(fd);
+            file_close_fd(s, fd);
         }
         return false;
     }
@@ -267,7 +224,7 @@ static bool file_set_perm(BlockNode *node, unsigned perm, unsigned shared, Error
     } else if (!want_rw && s->fd != s->lock_fd) {
         swap_fd(node, s, s->lock_fd, false);
     }
-    file_lock_commit(s, perm, shared);
+    file_call_lock_commit(s, perm, shared);
     return true;
 }
 

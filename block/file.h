@@ -15,6 +15,7 @@
 typedef struct FileCaps {
     bool is_block;   /* block device */
     bool is_char;
+    bool is_regular;
     bool in_memory;  /* a memory file system or memory block device: nothing waits for a disk */
     bool mappable;   /* a regular file whose pages are memory anyway */
     bool flush_free; /* and no cache lies before it: a flush has nothing to do */
@@ -72,7 +73,7 @@ typedef struct FileState {
     char *path;
     int lock_fd;      /* the first descriptor: keeps the locks; the same as fd most of the time */
     bool rw;          /* fd is open for writing */
-    bool locking;
+    bool can_lock, locking;
     unsigned locked_perm, locked_unshared;
     uint64_t discards_ok, discards_failed, discard_bytes; /* atomic */
 } FileState;
@@ -107,6 +108,18 @@ void file_refresh(BlockNode *node);
 void file_close_fd(FileState *s, int fd);
 /* Runs in: any thread. */
 void file_read_numbers(int fd, FileNumbers *n);
+
+/* ---- file-calls.c; runs in the main thread, and polls it if the file has a server ---- */
+
+/* open(), or with *is_fifo -1 without an error: there is nothing to wait for. */
+int file_call_open(FileState *s, bool rw, bool *is_fifo, Error **errp);
+/* file_probe_caps(), and s->can_lock. */
+bool file_call_probe(FileState *s, Error **errp);
+/* Size in bytes, or negative errno. */
+int64_t file_call_length(FileState *s);
+int file_call_truncate(FileState *s, int64_t length); /* negative errno on failure */
+bool file_call_lock_prepare(FileState *s, unsigned perm, unsigned shared, Error **errp);
+void file_call_lock_commit(FileState *s, unsigned perm, unsigned shared);
 
 /* ---- file-lock.c ---- */
 

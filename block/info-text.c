@@ -144,7 +144,7 @@ char *block_info_text(bool verbose, bool nodes, const char *name)
     for (GList *l = block_nodes(); l && (nodes || (name && !found)); l = l->next) {
         BlockNode *node = l->data;
 
-        if (name && strcmp(node->name, name) != 0) {
+        if (!node->opened || (name && strcmp(node->name, name) != 0)) {
             continue;
         }
         if (s->len) {

@@ -195,7 +195,11 @@ GPtrArray *qmp_query_blockstats(const q_query_blockstats_args *args, Error **err
     ASSERT_BIG_LOCK();
     if (args->has_query_nodes && args->query_nodes) {
         for (GList *l = g_list_last(block_nodes()); l; l = l->prev) {
-            g_ptr_array_add(list, node_stats(l->data, NULL));
+            BlockNode *node = l->data;
+
+            if (node->opened) {
+                g_ptr_array_add(list, node_stats(node, NULL));
+            }
         }
         return list;
     }

@@ -46,6 +46,7 @@ static void dispatch_nested(void)
         return;
     }
     mon->busy = true;
+    qmp_dispatch_kick();
     report_push_monitor();
     qmp_fd_arrived(mon, req->fd, session);
     req->fd = -1;
@@ -78,6 +79,9 @@ static void dispatch(void *opaque)
         return;
     }
     mon->busy = true;
+    /* This turn may have been asked for by several requests at once. If this one has to wait, what
+     * may run meanwhile must not wait for it. */
+    qmp_dispatch_kick();
     report_push_monitor();
     qmp_fd_arrived(mon, req->fd, session);
     req->fd = -1;

@@ -8,6 +8,7 @@
 #include "process.h"
 #include "sandbox.h"
 #include "startup.h"
+#include "util/offload.h"
 #include "util/biglock.h"
 #include "util/report.h"
 
@@ -118,7 +119,9 @@ int main(int argc, char **argv)
     if (!process_ready(config.chroot, &config.sandbox, &err)) {
         startup_fail(err);
     }
+    offload_serve(true);
     main_loop(NULL);
+    offload_serve(false);
     startup_undo();
     return runstate_exit_status();
 }

@@ -54,6 +54,45 @@ bool offload_start(void (*fn)(void *opaque), void (*done)(void *opaque), void *o
     return true;
 }
 
+static bool serving; /* main thread */
+
+void offload_serve(bool on)
+{
+    serving = on;
+}
+
+typedef struct Call {
+    void (*fn)(void *opaque);
+    void *opaque;
+    bool done; /* main thread */
+} Call;
+
+static void call_there(void *opaque)
+{
+    Call *call = opaque;
+
+    call->fn(call->opaque);
+}
+
+static void call_done(void *opaque)
+{
+    ((Call *)opaque)->done = true;
+}
+
+void offload_call(void (*fn)(void *opaque), void *opaque)
+{
+    Call call = { fn, opaque, false };
+
+    g_assert(aio_in_main_thread());
+    stall_begin();
+    if (serving && offload_start(call_there, call_done, &call)) {
+        AIO_WAIT_WHILE(!call.done);
+    } else {
+        fn(opaque);
+    }
+    stall_end();
+}
+
 void stall_begin(void)
 {
     __atomic_add_fetch(&stalls, 1, __ATOMIC_SEQ_CST);

@@ -14,6 +14,13 @@
  * never waited for. Returns false if there can be no thread. Runs in: main thread. */
 bool offload_start(void (*fn)(void *opaque), void (*done)(void *opaque), void *opaque);
 
+/* Calls fn(opaque), which may never come back, and returns when it has: in a thread of its own,
+ * while the main context is polled, so that clients are served meanwhile. Before offload_serve()
+ * was called nobody could be, and it is called at once. Runs in: main thread. */
+void offload_call(void (*fn)(void *opaque), void *opaque);
+/* From here on (or no longer) there is a main loop whose clients must be served. */
+void offload_serve(bool on);
+
 /* Polls the main context until cond() is true, at most for limit_ns. Returns whether it is.
  * Runs in: main thread. */
 bool offload_wait(bool (*cond)(void *opaque), void *opaque, int64_t limit_ns);

@@ -123,7 +123,7 @@ class Libvirt:
 
     def virsh(self, *args, check=True):
         p = subprocess.run(['virsh', '-q', '-c', URI, *args], capture_output=True, text=True,
-                           timeout=2 * WAIT)
+                           timeout=10 * WAIT)
         if check and p.returncode:
             raise VirshError('virsh %s: %s' % (' '.join(args), p.stderr.strip()))
         return p.stdout if check else p

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Storage that does not answer: clients go on getting answers, and the process can end."""
+import json
 import os
 import signal
+import socket
 import time
 
 from lib import Disk, OK, QtestCase, main, needs_root, reference_fails
 from lib.blk import IN, OUT
 from lib.fuse import StallableFile
+from lib.qmp import Qmp
 
 HANGS = reference_fails('its monitor waits for the storage')
 QUERIES = ('query-status', 'query-block', 'query-blockstats', 'query-named-block-nodes')
@@ -132,6 +135,96 @@ class StalledStorage(QtestCase):
         time.sleep(0.2)
         vm.qmp('quit')
         self.ended(vm)
+
+    # ---- commands that open, resize or lock a file whose server does not answer ----
+
+    def two_clients(self):
+        """A machine, and a second connection to it; the file is not used yet."""
+        self.file = StallableFile(self)
+        vm = self.vm('-qmp', 'unix:%s/second,server=on,wait=off' % self.tmp, machine='pc')
+        s = socket.socket(socket.AF_UNIX)
+        s.connect(self.tmp + '/second')
+        other = Qmp(s)
+        self.addCleanup(other.close)
+        return vm, other
+
+    def begin(self, vm, command, **arguments):
+        """Sends a command, which will not be answered for now."""
+        vm.qt.flush()
+        vm.qmp_client.send_raw(json.dumps({'execute': command, 'arguments': arguments}) + '\n')
+
+    def others_are_served(self, vm, other):
+        for command in QUERIES:
+            other.command(command)
+        other.hmp('info block -v')
+        self.assertIsNone(vm.qmp_client.read_line(timeout=0.3), 'it still waits')
+
+    def add(self, vm, aio='threads', **more):
+        self.begin(vm, 'blockdev-add', driver='raw', **{'node-name': 'd0'}, **more, file={
+            'driver': 'file', 'filename': self.file.path, 'aio': aio})
+
+    @HANGS
+    @needs_root
+    def test_open(self):
+        for aio in ENGINES:
+            with self.subTest(aio=aio):
+                vm, other = self.two_clients()
+                self.file.stall()
+                self.add(vm, aio)
+                self.others_are_served(vm, other)
+                self.assertEqual(other.command('query-named-block-nodes'), [])
+                self.file.go_on()
+                self.assertEqual(vm.qmp_client.read_reply(), {'return': {}})
+                self.assertEqual(vm.nodes(), ['d0'])
+                vm.close()
+
+    @HANGS
+    @needs_root
+    def test_resize(self):
+        vm, other = self.two_clients()
+        self.add(vm)
+        self.assertEqual(vm.qmp_client.read_reply(), {'return': {}})
+        size = os.path.getsize(self.file.path)
+        self.file.stall()
+        self.begin(vm, 'block_resize', size=size + (1 << 20), **{'node-name': 'd0'})
+        self.others_are_served(vm, other)
+        self.file.go_on()
+        self.assertEqual(vm.qmp_client.read_reply(), {'return': {}})
+        self.assertEqual(os.path.getsize(self.file.path), size + (1 << 20))
+        image = vm.qmp('query-named-block-nodes')[0]['image']
+        self.assertEqual(image['virtual-size'], size + (1 << 20))
+
+    @HANGS
+    @needs_root
+    def test_first_writer(self):
+        """With auto-read-only the file is opened again when a disk is plugged."""
+        vm, other = self.two_clients()
+        self.add(vm, **{'auto-read-only': True})
+        self.assertEqual(vm.qmp_client.read_reply(), {'return': {}})
+        self.file.stall()
+        self.begin(vm, 'device_add', driver='virtio-blk-pci', drive='d0', id='v0')
+        self.others_are_served(vm, other)
+        self.file.go_on()
+        self.assertEqual(vm.qmp_client.read_reply(), {'return': {}})
+        disk = Disk.start(vm, 'v0')
+        self.assertEqual(disk.write(0, 8, b'w' * 4096), OK)
+
+    @HANGS
+    @needs_root
+    def test_quit_while_a_file_is_opened(self):
+        for ender in ('quit', 'signal'):
+            with self.subTest(ender=ender):
+                vm, other = self.two_clients()
+                self.file.stall()
+                self.add(vm)
+                self.others_are_served(vm, other)
+                if ender == 'quit':
+                    other.command('quit')
+                else:
+                    os.kill(vm.pid, signal.SIGTERM)
+                self.ended(vm)
+                vm.close()
+                self.file.go_on()
 
     @HANGS
     @needs_root
