@@ -1,0 +1,21 @@
+-id 8009
+-name old
+-no-shutdown
+-chardev socket,id=qmp,path=@DIR@/8009.qmp,server=on,wait=off
+-mon chardev=qmp,mode=control
+-pidfile @DIR@/8009.pid
+-smp 1,sockets=1,cores=1,maxcpus=1
+-nodefaults
+-cpu kvm64,enforce,+kvm_pv_eoi,+kvm_pv_unhalt,+lahf_lm,+sep
+-m 512
+-object iothread,id=iothread-virtio0
+-global kvm-pit.lost_tick_policy=discard
+-device pci-bridge,id=pci.1,chassis_nr=1,bus=pci.0,addr=0x1e
+-device pci-bridge,id=pci.2,chassis_nr=2,bus=pci.0,addr=0x1f
+! -device usb-tablet,id=tablet,bus=uhci.0,port=1
+! -device VGA,id=vga,bus=pci.0,addr=0x2
+-drive file=@DIR@/a.raw,if=none,id=drive-virtio0,discard=on,format=raw,cache=none,aio=io_uring,detect-zeroes=unmap
+-device virtio-blk-pci,drive=drive-virtio0,id=virtio0,bus=pci.0,addr=0xa,iothread=iothread-virtio0,bootindex=100
+-drive file=@DIR@/b.raw,if=none,id=drive-virtio1,format=raw,cache=writeback,aio=threads,detect-zeroes=on,throttling.iops-total=100
+-device virtio-blk-pci,drive=drive-virtio1,id=virtio1,bus=pci.0,addr=0xb
+-machine type=pc-i440fx-4.0+pve0

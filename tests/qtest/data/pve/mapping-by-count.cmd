@@ -1,0 +1,20 @@
+-id 8007
+-name mapped,debug-threads=on
+-no-shutdown
+-chardev socket,id=qmp,path=@DIR@/8007.qmp,server=on,wait=off
+-mon chardev=qmp,mode=control
+-pidfile @DIR@/8007.pid
+-smp 4,sockets=1,cores=4,maxcpus=4
+-nodefaults
+-cpu qemu64,+aes,enforce,+kvm_pv_eoi,+kvm_pv_unhalt,+pni,+popcnt
+-m 512
+-object iothread,id=iothread-virtio0-0
+-object iothread,id=iothread-virtio0-1
+-object iothread,id=iothread-virtio0-2
+-object iothread,id=iothread-virtio0-3
+-object {"id":"throttle-drive-virtio0","limits":{},"qom-type":"throttle-group"}
+-device pci-bridge,id=pci.1,chassis_nr=1,bus=pci.0,addr=0x1e
+! -device VGA,id=vga,bus=pci.0,addr=0x2
+-blockdev {"detect-zeroes":"unmap","discard":"unmap","driver":"throttle","file":{"cache":{"direct":true,"no-flush":false},"detect-zeroes":"unmap","discard":"unmap","driver":"raw","file":{"aio":"io_uring","cache":{"direct":true,"no-flush":false},"detect-zeroes":"unmap","discard":"unmap","driver":"file","filename":"@DIR@/a.raw","node-name":"edd19f6c1b3a6d5a6248c3376a91a16","read-only":false},"node-name":"fdd19f6c1b3a6d5a6248c3376a91a16","read-only":false},"node-name":"drive-virtio0","read-only":false,"throttle-group":"throttle-drive-virtio0"}
+-device {"addr":"0xa","bootindex":100,"bus":"pci.0","drive":"drive-virtio0","driver":"virtio-blk-pci","id":"virtio0","iothread-vq-mapping":[{"iothread":"iothread-virtio0-0"},{"iothread":"iothread-virtio0-1"},{"iothread":"iothread-virtio0-2"},{"iothread":"iothread-virtio0-3"}],"write-cache":"on"}
+-machine hpet=off,type=pc+pve0

@@ -1,0 +1,21 @@
+-id 8008
+-name mapped
+-no-shutdown
+-chardev socket,id=qmp,path=@DIR@/8008.qmp,server=on,wait=off
+-mon chardev=qmp,mode=control
+-pidfile @DIR@/8008.pid
+-smp 2,sockets=1,cores=2,maxcpus=2
+-nodefaults
+-cpu x86-64-v2-AES,enforce,+kvm_pv_eoi,+kvm_pv_unhalt
+-m 512
+-object iothread,id=iothread-virtio3-0
+-object iothread,id=iothread-virtio3-1
+-object {"id":"throttle-drive-virtio3","limits":{},"qom-type":"throttle-group"}
+-global ICH9-LPC.disable_s3=1
+-global ICH9-LPC.disable_s4=1
+-global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off
+-readconfig @DIR@/pve-q35-4.0.cfg
+! -device qxl-vga,id=vga,bus=pcie.0,addr=0x1
+-blockdev {"detect-zeroes":"unmap","discard":"unmap","driver":"throttle","file":{"cache":{"direct":true,"no-flush":false},"detect-zeroes":"unmap","discard":"unmap","driver":"raw","file":{"aio":"native","cache":{"direct":true,"no-flush":false},"detect-zeroes":"unmap","discard":"unmap","driver":"file","filename":"@DIR@/a.raw","node-name":"eb3f20e4fb1f6f3a2c1f7b34ecb3a1b","read-only":false},"node-name":"fb3f20e4fb1f6f3a2c1f7b34ecb3a1b","read-only":false},"node-name":"drive-virtio3","read-only":false,"throttle-group":"throttle-drive-virtio3"}
+-device {"addr":"0xd","bootindex":101,"bus":"pci.1","config-wce":false,"drive":"drive-virtio3","driver":"virtio-blk-pci","id":"virtio3","iothread-vq-mapping":[{"iothread":"iothread-virtio3-0","vqs":[0,2]},{"iothread":"iothread-virtio3-1","vqs":[1,3]}],"num-queues":4,"queue-size":256,"write-cache":"on"}
+-machine hpet=off,type=q35+pve0,kernel-irqchip=split
