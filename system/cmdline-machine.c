@@ -235,7 +235,7 @@ static bool group_memory_add(Opts *opts, Error **errp)
     g_autoptr(JsonObject) obj = json_object_new();
     JsonNode *node;
 
-    if (size && *size) {
+    if (size) {
         g_autofree char *bytes = NULL;
 
         if (!memory_size("size", size, true, &bytes, errp)) {
@@ -272,6 +272,9 @@ CMD_GROUP(memory_group)
 
 static bool parse_m(const char *arg, Error **errp)
 {
+    if (!*arg) {
+        return true; /* as if it were not there: some scripts pass an empty variable */
+    }
     return cmd_group_parse(&memory_group, arg, NULL, errp);
 }
 

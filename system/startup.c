@@ -257,6 +257,11 @@ static void configure_machine(MachineState *m)
         g_free(m->firmware);
         m->firmware = g_strdup(config.bios);
     }
+    if (m->kernel && !MACHINE_CLASS(m)->default_cpu_type) {
+        error_set(&err, "The -kernel parameter is not supported (use the generic 'loader' device "
+                        "instead).");
+        startup_fail(err);
+    }
     if (!m->kernel && (m->append || m->initrd)) {
         error_set(&err, "%s only allowed with -kernel option", m->append ? "-append" : "-initrd");
         startup_fail(err);

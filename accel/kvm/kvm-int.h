@@ -7,6 +7,7 @@
 #include "hw/core/cpu.h"
 #include "hw/core/machine.h"
 #include "hw/core/memory.h"
+#include "qapi/qapi-common.h"
 
 /* What the files of accel/kvm/ share. One virtual machine per process. */
 
@@ -15,6 +16,7 @@ typedef struct KvmState {
     int vm_fd;
     size_t run_size; /* of the mapping shared with a vCPU */
     unsigned max_vcpus;
+    bool stop_on_notify; /* a processor that takes no interrupts ends the guest */
     bool split; /* the kernel emulates local APICs only; see hw/i386/irqchip.h */
 } KvmState;
 
@@ -24,6 +26,16 @@ extern KvmState kvm;
 int kvm_ioctl(int fd, unsigned long request, void *arg);
 /* KVM_CHECK_EXTENSION on the VM if there is one, else on /dev/kvm. Runs in: any thread. */
 int kvm_check(int cap);
+
+/* kvm-options.c: what -accel kvm says to the kernel, before there are vCPUs. Runs in: main thread.
+ */
+typedef struct KvmOptions {
+    int64_t shadow_mem;       /* bytes; -1: as KVM likes */
+    uint64_t dirty_ring_size; /* entries; 0: none */
+    NotifyVmexitOption notify;
+    uint32_t notify_window;   /* TSC cycles; 0: the processor's own minimum */
+} KvmOptions;
+bool kvm_options_apply(const KvmOptions *o, Error **errp);
 
 /* kvm-memory.c: RAM slots and doorbells follow the guest memory map. Runs in: main thread. */
 void kvm_memory_init(void);

@@ -175,6 +175,13 @@ static void vcpu_exit(KvmVcpu *v)
     case KVM_EXIT_SYSTEM_EVENT:
         vcpu_exit_system_event(v);
         break;
+    case KVM_EXIT_NOTIFY:
+        if (kvm.stop_on_notify || (run->notify.flags & KVM_NOTIFY_CONTEXT_INVALID)) {
+            vcpu_fail(v, "KVM internal error: the guest has taken no interrupts for too long%s",
+                      run->notify.flags & KVM_NOTIFY_CONTEXT_INVALID ? ", and its state is lost"
+                                                                     : "");
+        }
+        break;
     case KVM_EXIT_FAIL_ENTRY:
         vcpu_fail(v, "KVM: entry failed, hardware error 0x%" PRIx64,
                   (uint64_t)run->fail_entry.hardware_entry_failure_reason);

@@ -20,6 +20,7 @@ typedef struct KvmAccel {
     char *device; /* instead of /dev/kvm */
     OnOffSplit kernel_irqchip;
     bool has_kernel_irqchip; /* else what -machine says holds */
+    KvmOptions options;
 } KvmAccel;
 
 /* Below the firmware's place and above all that a machine maps: four pages for KVM's own use in
@@ -196,7 +197,7 @@ static bool kvm_make_vm(const KvmAccel *accel, MachineState *m, Error **errp)
         !kvm_check_machine(m, errp)) {
         return false;
     }
-    if (m->cpu_pm && !kvm_enable_cpu_pm(errp)) {
+    if ((m->cpu_pm && !kvm_enable_cpu_pm(errp)) || !kvm_options_apply(&accel->options, errp)) {
         return false;
     }
     ret = kvm_ioctl(kvm.vm_fd, KVM_SET_IDENTITY_MAP_ADDR, &identity_map);
@@ -269,6 +270,17 @@ static bool kernel_irqchip_given(Object *obj, const Property *prop, Error **errp
     return true;
 }
 
+static bool check_ring_size(Object *obj, const Property *prop, Error **errp)
+{
+    uint64_t n = ((KvmAccel *)obj)->options.dirty_ring_size;
+
+    if (n & (n - 1)) {
+        error_set(errp, "dirty-ring-size must be a power of two.");
+        return false;
+    }
+    return true;
+}
+
 static const Property kvm_accel_props[] = {
     { .name = "device",
       .type = &prop_object_string,
@@ -280,6 +292,31 @@ static const Property kvm_accel_props[] = {
       .arg = &qapi_enum_OnOffSplit,
       .check = kernel_irqchip_given,
       .description = "Configure KVM in-kernel irqchip" },
+    { .name = "kvm-shadow-mem",
+      .type = &prop_int64,
+      .offset = offsetof(KvmAccel, options.shadow_mem),
+      .def = DEFAULT_INT,
+      .def_int = -1,
+      .description = "KVM shadow MMU size" },
+    { .name = "dirty-ring-size",
+      .type = &prop_uint64,
+      .offset = offsetof(KvmAccel, options.dirty_ring_size),
+      .def = DEFAULT_UINT,
+      .check = check_ring_size,
+      .description = "Size of KVM dirty page ring buffer (default: 0, i.e. use bitmap)" },
+    { .name = "notify-vmexit",
+      .type = &prop_enum,
+      .offset = offsetof(KvmAccel, options.notify),
+      .arg = &qapi_enum_NotifyVmexitOption,
+      .def = DEFAULT_ENUM,
+      .def_int = NOTIFY_VMEXIT_OPTION_RUN,
+      .description = "Enable notify VM exit" },
+    { .name = "notify-window",
+      .type = &prop_uint32,
+      .offset = offsetof(KvmAccel, options.notify_window),
+      .def = DEFAULT_UINT,
+      .description = "Clock cycles without an event window after which a notification VM exit "
+                     "occurs" },
     PROP_END,
 };
 

@@ -2,6 +2,7 @@
 /* Host memory for guest RAM: anonymous, or an anonymous file that other processes can map. */
 #include "hw/core/hostmem.h"
 
+#include <inttypes.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -329,6 +330,7 @@ TYPE_REGISTER(memfd_type)
 
 static bool file_open(MemoryBackend *b, Error **errp)
 {
+    const char *name = b->parent_obj.name ? b->parent_obj.name : "memory-backend-file";
     struct stat st;
 
     if (!b->mem_path || !*b->mem_path) {
@@ -336,11 +338,11 @@ static bool file_open(MemoryBackend *b, Error **errp)
         return false;
     }
     if (stat(b->mem_path, &st) == 0 && S_ISDIR(st.st_mode)) {
-        g_autofree char *name = g_strdup_printf("%s/memory-XXXXXX", b->mem_path);
+        g_autofree char *path = g_strdup_printf("%s/memory-XXXXXX", b->mem_path);
 
-        b->fd = g_mkstemp_full(name, O_RDWR | O_CLOEXEC, 0600);
+        b->fd = g_mkstemp_full(path, O_RDWR | O_CLOEXEC, 0600);
         if (b->fd >= 0) {
-            unlink(name);
+            unlink(path);
         }
     } else {
         b->fd = open(b->mem_path, (b->readonly ? O_RDONLY : O_RDWR | O_CREAT) | O_CLOEXEC, 0644);
@@ -355,9 +357,10 @@ static bool file_open(MemoryBackend *b, Error **errp)
         return true;
     }
     if (st.st_size > 0 || b->readonly) {
-        error_set(errp, "backing store size 0x%" G_GINT64_MODIFIER
-                  "x does not match 'size' option 0x%" G_GINT64_MODIFIER "x",
-                  (uint64_t)st.st_size, b->size);
+        error_set(errp,
+                  "%s backing store size 0x%" PRIx64 " is too small for 'size' option 0x%" PRIx64
+                  " plus 'offset' option 0x%" PRIx64,
+                  name, (uint64_t)st.st_size, b->size, b->offset);
         return false;
     }
     if (ftruncate(b->fd, want) != 0) {

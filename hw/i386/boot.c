@@ -11,6 +11,7 @@
 
 #include "boot-int.h"
 #include "hw/core/memory.h"
+#include "util/regular-file.h"
 
 X86BootState x86_boot;
 
@@ -116,25 +117,18 @@ bool boot_place_initrd(BootContext *b, uint64_t floor, uint64_t limit, Error **e
 static GMappedFile *boot_map_file(const char *option, const char *what, const char *path,
                                   Error **errp)
 {
-    /* Without waiting: a pipe that nobody writes to is no kernel. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err = errno;
-    GMappedFile *f = NULL;
-    struct stat st;
+    int fd = regular_file_open(path, errp);
+    g_autoptr(GError) err = NULL;
+    GMappedFile *f;
 
-    if (fd >= 0 && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
-        error_set(errp, "%s: could not load %s '%s': %s", option, what, path,
-                  S_ISDIR(st.st_mode) ? g_strerror(EISDIR) : "Not a regular file");
-        close(fd);
+    if (fd < 0) {
+        error_prepend(errp, "%s: could not open %s file '%s': ", option, what, path);
         return NULL;
     }
-    if (fd >= 0) {
-        f = g_mapped_file_new_from_fd(fd, FALSE, NULL);
-        err = errno;
-        close(fd);
-    }
+    f = g_mapped_file_new_from_fd(fd, FALSE, &err);
+    close(fd);
     if (!f) {
-        error_set(errp, "%s: could not open %s file '%s': %s", option, what, path,
-                  g_strerror(err));
+        error_set(errp, "%s: could not load %s '%s': %s", option, what, path, err->message);
         return NULL;
     }
     if (!g_mapped_file_get_length(f)) {

@@ -6,6 +6,7 @@
 #include "hw/core/datadir.h"
 #include "hw/i386/smbios.h"
 #include "pc.h"
+#include "util/regular-file.h"
 #include "util/report.h"
 
 #define E820_RAM 1
@@ -45,10 +46,10 @@ static bool fw_cfg_smbios(FwCfg *s, const MachineState *m, Error **errp)
 static void add_splash(FwCfg *s, const char *name)
 {
     g_autofree char *path = datadir_find(name);
-    g_autofree char *data = NULL;
-    gsize len;
+    size_t len;
+    g_autofree char *data = path ? regular_file_read(path, &len, NULL) : NULL;
 
-    if (!path || !g_file_get_contents(path, &data, &len, NULL)) {
+    if (!data) {
         report_warning("-boot splash=%s: failed to find file", name);
     } else if (len > 2 && !memcmp(data, "BM", 2)) {
         fw_cfg_set_file(s, "bootsplash.bmp", data, len, &error_abort);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* RAM, firmware and the programmable attribute map of PC machines. */
+#include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -8,6 +9,7 @@
 #include "hw/core/numa.h"
 #include "pc.h"
 #include "util/biglock.h"
+#include "util/regular-file.h"
 
 #define LOW_RAM_END    0xa0000ULL
 #define PAM_BASE       0xc0000ULL
@@ -128,18 +130,21 @@ static bool load_firmware(const char *path, Error **errp)
 {
     g_autofree char *file = datadir_find(path);
     g_autofree char *data = NULL;
-    g_autoptr(GError) err = NULL;
-    gsize len;
+    size_t len;
 
-    if (!file || !g_file_get_contents(file, &data, &len, &err)) {
-        error_set(errp, "-bios: could not load PC BIOS '%s': %s", path,
-                  err ? err->message : "there is no such file");
+    if (!file) {
+        error_set(errp, "-bios: could not load PC BIOS '%s': there is no such file", path);
+        return false;
+    }
+    data = regular_file_read(file, &len, errp);
+    if (!data) {
+        error_prepend(errp, "-bios: could not load PC BIOS '%s': ", path);
         return false;
     }
     if (len == 0 || len % FIRMWARE_UNIT || len > FIRMWARE_MAX) {
         error_set(errp,
-                  "-bios: could not load PC BIOS '%s': its %" G_GSIZE_FORMAT
-                  " bytes are no multiple of 64 KiB up to 8 MiB",
+                  "-bios: could not load PC BIOS '%s': its %zu bytes are no multiple of 64 KiB up "
+                  "to 8 MiB",
                   path, len);
         return false;
     }
@@ -208,6 +213,13 @@ bool pc_memory_init(MachineState *m, const PcRamSplit *split, Error **errp)
     static const uint8_t closed[7];
     uint64_t below = m->ram_size, limit = m->max_ram_below_4g;
 
+    if (limit > FOUR_GIB) {
+        error_set(errp,
+                  "Machine option 'max-ram-below-4g=%" PRIu64
+                  "' expects size less than or equal to 4G",
+                  limit);
+        return false;
+    }
     if (m->firmware && !load_firmware(m->firmware, errp)) {
         return false;
     }

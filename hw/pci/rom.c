@@ -5,6 +5,7 @@
 
 #include "hw/core/datadir.h"
 #include "pci-internal.h"
+#include "util/regular-file.h"
 
 #define ROM_SIZE_MAX (16U << 20)
 
@@ -28,8 +29,7 @@ static const MmioOps rom_ops = {.read = rom_read, .write = rom_write};
 bool pci_rom_init(PCIDevice *dev, Error **errp)
 {
     g_autofree char *data = NULL;
-    g_autoptr(GError) gerr = NULL;
-    gsize len;
+    size_t len;
 
     if (!dev->romfile || !*dev->romfile) {
         return true;
@@ -40,8 +40,9 @@ bool pci_rom_init(PCIDevice *dev, Error **errp)
         error_set(errp, "failed to find romfile \"%s\"", dev->romfile);
         return false;
     }
-    if (!g_file_get_contents(path, &data, &len, &gerr)) {
-        error_set(errp, "failed to load romfile \"%s\": %s", dev->romfile, gerr->message);
+    data = regular_file_read(path, &len, errp);
+    if (!data) {
+        error_prepend(errp, "failed to load romfile \"%s\": ", dev->romfile);
         return false;
     }
     if (len == 0) {

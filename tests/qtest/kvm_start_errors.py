@@ -93,8 +93,9 @@ class KvmStartErrors(QtestCase):
                 self.refused([option, "'%s'" % gone, 'o such file'], *args, option, gone)
                 self.refused([option, "'%s'" % self.tmp], *args, option, self.tmp)
                 self.refused([option, "''"], *args, option, '')
-                if option != '-bios':
-                    self.refused([option, "'%s'" % fifo, 'Not a regular file'], *args, option, fifo)
+                self.refused([option, "'%s'" % fifo, 'Not a regular file'], *args, option, fifo)
+        self.refused(['romfile "%s": Not a regular file' % fifo], '-blockdev', 'null-co,node-name=d',
+                     '-device', 'virtio-blk-pci,drive=d,romfile=' + fifo)
         for machine, name in (('q35,kernel=' + gone, '-kernel'), ('q35,firmware=' + gone, '-bios')):
             self.refused([name, gone], machine=machine)
 
@@ -171,6 +172,23 @@ class KvmStartErrors(QtestCase):
         self.refused(['-kernel: ', 'which -m does not give it'], '-m', '1', '-kernel',
                      self.file('k', elf()))
 
+    def test_memory_options(self):
+        self.refused(["-m size=: Parameter 'size' expects a non-negative number"], '-m', 'size=')
+        self.runs('-kernel', self.file('k', elf(exit_code(0))), '-m', '')
+        self.refused(["'max-ram-below-4g=5368709120' expects size less than or equal to 4G"],
+                     machine='q35,max-ram-below-4g=5G')
+        path = self.file('ram', bytes(100000))
+        self.refused(["m backing store size 0x186a0 is too small for 'size' option 0x8000000 plus "
+                      "'offset' option 0x1000"], '-m', '128', '-object',
+                     'memory-backend-file,id=m,size=128M,offset=4096,mem-path=' + path,
+                     machine='q35,memory-backend=m')
+
+    def test_a_machine_without_processors(self):
+        done = run_binary(['-machine', 'none', '-accel', 'kvm', '-display', 'none', '-kernel',
+                           self.file('k', elf())])
+        self.assertIn('The -kernel parameter is not supported', done.stderr)
+        self.assertEqual(done.returncode, 1)
+
     def test_more_processors_than_there_can_be(self):
         self.refused(['SMP CPUs 5000', '4096'], '-smp', '5000')
         self.refused(['SMP CPUs 256', "'pc-i440fx-10.0' is 255"], '-smp', '256', machine='pc')
@@ -205,6 +223,20 @@ class KvmStartErrors(QtestCase):
         self.assertIn('falling back to KVM',
                       self.runs('-kernel', kernel, accel=('-accel', 'tcg', '-accel', 'kvm')).stderr)
         self.runs('-kernel', kernel, machine='q35,accel=kvm:tcg', accel=())
+
+    def test_options_of_the_accelerator(self):
+        kernel = self.file('k', elf(exit_code(0)))
+        for option in ('kvm-shadow-mem=16777216', 'kvm-shadow-mem=-1', 'kvm-shadow-mem=0',
+                       'dirty-ring-size=0', 'dirty-ring-size=1024', 'notify-vmexit=run',
+                       'notify-vmexit=internal-error', 'notify-vmexit=disable,notify-window=9'):
+            with self.subTest(option):
+                self.runs('-kernel', kernel, accel=('-accel', 'kvm,' + option))
+        for option, message in (('dirty-ring-size=1000', 'must be a power of two'),
+                                ('dirty-ring-size=x', "'dirty-ring-size' expects"),
+                                ('notify-vmexit=x', "'notify-vmexit' does not accept value 'x'"),
+                                ('kvm-shadow-mem=x', "'kvm-shadow-mem' expects")):
+            with self.subTest(option):
+                self.refused(['-accel kvm,' + option, message], accel=('-accel', 'kvm,' + option))
 
     def test_a_device_that_is_not_kvm(self):
         self.refused(['Could not access KVM kernel module: No such file', 'failed to initialize',
