@@ -34,6 +34,8 @@
 
 static __thread unsigned nesting;
 
+__thread uint64_t blk_bytes_copied;
+
 /* How often this thread has slept. */
 static long times_slept(void)
 {
@@ -157,6 +159,7 @@ bool file_try_in_place(FileState *s, FileShard *sh, BlockRequest *req)
     }
     counter_add(&sh->in_place, 1);
     note_time(sh, n);
+    blk_bytes_copied += MAX(n, 4096);
     nesting++;
     file_done(s, req, 0);
     nesting--;

@@ -195,6 +195,11 @@ bool aio_in_main_thread(void)
     return in_main_thread;
 }
 
+bool aio_crowded(void)
+{
+    return current->crowded;
+}
+
 bool aio_in_context(AioContext *ctx)
 {
     return current == ctx;

@@ -69,6 +69,7 @@ struct AioFd {
 
     int64_t poll_ns;     /* busy-wait that has been worth it lately */
     int64_t last_hit_ns; /* when it had its last event */
+    int64_t work_ns;     /* what dealing with an event took lately */
 
     /* engine's own */
     struct UringArm *arm;
@@ -134,6 +135,8 @@ struct AioContext {
     GQueue ready;
     GQueue poll_fds;
     unsigned n_polling; /* of them, in poll mode */
+    unsigned rounds;    /* of looking at them, in which something was found */
+    bool crowded;       /* see aio_crowded() */
     unsigned walking;   /* callbacks on the stack that walk over handlers */
     AioFd *removed;
 

@@ -12,6 +12,14 @@
 #define POLL_IDLE_NS (10 * 1000 * 1000)
 /* A busy-wait that keeps finding work goes on for so long before the loop sees to the rest. */
 #define STAY_NS (100 * 1000)
+/* After a handler has worked for so long its results are made known, and those are looked at that
+ * need a small part (1/n) of its time; after a shorter time where there are known to be such. */
+#define LONG_NS         8000
+#define CROWDED_LONG_NS 2000
+#define LIGHT_PART 4
+#define CROWDED_ROUNDS 64
+/* One round in so many is timed, as long as that is not known to be worth it. */
+#define TIMED_ROUNDS 8
 /* When CPUs are short, a source whose events come so soon after each other is worth waiting for:
  * then it is the waiting for a CPU that takes most of the time. */
 #define GATED_MAX_NS (1000 * 1000)
@@ -63,19 +71,63 @@ static bool leave_poll_mode(AioContext *ctx)
     return true;
 }
 
-/* Lets every handler in poll mode look for work once. */
-static bool look_once(AioContext *ctx)
+/*
+ * A handler with little to do, a queue with one request at a time say, must not wait for a round of
+ * those that have much. What they have done is made known first: the others' results would wait for
+ * the end of the round, too.
+ */
+static void look_at_light_ones(AioContext *ctx, AioFd *heavy)
 {
     bool found = false;
+
+    aio_defer_flush();
+    for (GList *l = ctx->poll_fds.head; l; l = l->next) {
+        AioFd *h = l->data;
+
+        if (h != heavy && h->work_ns * LIGHT_PART <= heavy->work_ns) {
+            found |= aio_fd_run_poll(h);
+        }
+    }
+    if (found) {
+        ctx->crowded = true;
+        aio_defer_flush();
+        ctx->ops->flush(ctx);
+    }
+}
+
+/* Lets every handler in poll mode look for work once. `now`: the time, or a little before. */
+static bool look_once(AioContext *ctx, int64_t now)
+{
+    bool found = false, timed;
 
     if (ctx->n_polling == 0) {
         return false;
     }
+    timed = ctx->n_polling > 1 && (ctx->crowded || ctx->rounds % TIMED_ROUNDS == 0);
     aio_fd_walk_begin(ctx);
     for (GList *l = ctx->poll_fds.head; l; l = l->next) {
-        found |= aio_fd_run_poll(l->data);
+        AioFd *h = l->data;
+        int64_t before = now;
+
+        if (!aio_fd_run_poll(h)) {
+            continue;
+        }
+        found = true;
+        if (timed) {
+            now = now_ns();
+            /* It may have been kept from a CPU: that says nothing of it. */
+            h->work_ns = MIN(now - before, h->work_ns + h->work_ns / 4 + 500);
+            if (h->work_ns >= (ctx->crowded ? CROWDED_LONG_NS : LONG_NS)) {
+                look_at_light_ones(ctx, h);
+                now = now_ns();
+            }
+        }
     }
     aio_fd_walk_end(ctx);
+    /* Once in a while it is found out anew. */
+    if (found && ctx->rounds++ % CROWDED_ROUNDS == 0) {
+        ctx->crowded = false;
+    }
     return found;
 }
 
@@ -122,7 +174,7 @@ static WaitResult busy_wait_loop(AioContext *ctx, int64_t start, int64_t limit, 
     WaitResult nothing = WAIT_EXPIRED, other = WAIT_EVENT;
 
     for (;;) {
-        if (look_once(ctx)) {
+        if (look_once(ctx, now)) {
             ctx->waited_ns = MAX(ctx->waited_ns, now - since);
             ctx->gate.found = true;
             nothing = other = WAIT_FOUND;
@@ -361,7 +413,7 @@ bool aio_poll(AioContext *ctx, bool blocking)
     aio_plug();
     event = ctx->ops->collect(ctx);
     ctx->completion_hit = event;
-    event |= result == WAIT_FOUND || look_once(ctx);
+    event |= result == WAIT_FOUND || (ctx->n_polling > 0 && look_once(ctx, now_ns()));
     event |= aio_fd_dispatch(ctx);
     event |= aio_bh_run(ctx);
     event |= aio_timers_run(ctx);

@@ -12,6 +12,12 @@
 #define CHUNK_REQUESTS 32
 /* Chains that are taken from the ring before the first of them is looked at. */
 #define TAKE_AT_ONCE   16
+/* Requests that are carried out on the spot, in this thread, keep it from everything else. So a
+ * round of a queue ends when so much has been copied (some 20 us); and any round does after few
+ * requests while others have little to do. */
+#define SLICE_BYTES    (64 * 1024)
+#define CROWDED_CHAINS 16
+#define CROWDED_COPIES 6
 #define SERIAL_BYTES   VIRTIO_BLK_ID_BYTES
 
 struct VirtIOBlkChunk {
@@ -349,14 +355,15 @@ static bool handle_taken(VirtIOBlkQueue *q, VirtIOBlkReq **reqs, unsigned n, Vir
     return true;
 }
 
-/* Takes up to *budget chains; false if the ring is bad. */
-static bool take_chains(VirtIOBlkQueue *q, VirtIOBlkBatch *batch, unsigned *budget)
+/* Takes up to *budget chains; false if the ring is bad. *late: blk_copied() has reached `until`. */
+static bool take_chains(VirtIOBlkQueue *q, VirtIOBlkBatch *batch, unsigned *budget, uint64_t until,
+                        bool *late)
 {
     VirtIOBlkReq *reqs[TAKE_AT_ONCE];
     VirtQueueElement *elems[TAKE_AT_ONCE];
     bool bad = false, good = true;
 
-    while (*budget && good && !bad) {
+    while (*budget && good && !bad && !*late) {
         unsigned want = MIN(MIN(*budget, TAKE_AT_ONCE), virtqueue_waiting(q->vq)), got;
 
         if (!want) {
@@ -372,8 +379,20 @@ static bool take_chains(VirtIOBlkQueue *q, VirtIOBlkBatch *batch, unsigned *budg
         }
         *budget -= got;
         good = handle_taken(q, reqs, got, batch);
+        if (q->copies) {
+            virtio_blk_batch_submit(q->s, batch);
+            *late = blk_copied() >= until;
+        }
     }
     return good && !bad;
+}
+
+static unsigned round_budget(const VirtIOBlkQueue *q)
+{
+    if (aio_crowded()) {
+        return q->copies ? CROWDED_COPIES : CROWDED_CHAINS;
+    }
+    return virtqueue_size(q->vq);
 }
 
 bool virtio_blk_handle_queue(VirtIODevice *vdev, VirtQueue *vq)
@@ -381,10 +400,11 @@ bool virtio_blk_handle_queue(VirtIODevice *vdev, VirtQueue *vq)
     VirtIOBlk *s = (VirtIOBlk *)vdev;
     VirtIOBlkQueue *q = &s->queues[virtqueue_index(vq)];
     VirtIOBlkBatch batch;
-    unsigned size = virtqueue_size(vq), budget = size;
+    unsigned size = round_budget(q), budget = size;
     /* While the queue is polled the guest does not kick anyway. */
     bool suppress = virtqueue_kick_wanted(vq);
-    bool good;
+    bool good, late = false;
+    uint64_t start = blk_copied();
 
     batch.n = 0;
     aio_plug();
@@ -392,13 +412,14 @@ bool virtio_blk_handle_queue(VirtIODevice *vdev, VirtQueue *vq)
         if (suppress) {
             virtqueue_set_kick_wanted(vq, false);
         }
-        good = take_chains(q, &batch, &budget);
+        good = take_chains(q, &batch, &budget, start + SLICE_BYTES, &late);
         if (suppress) {
             virtqueue_set_kick_wanted(vq, true);
         }
-    } while (good && budget && !virtqueue_empty(vq));
+    } while (good && budget && !late && !virtqueue_empty(vq));
     virtio_blk_batch_submit(s, &batch);
-    if (good && !budget && !virtqueue_empty(vq)) {
+    q->copies = blk_copied() != start;
+    if (good && (late || !budget) && !virtqueue_empty(vq)) {
         virtqueue_run_again(vq);
     }
     aio_unplug();

@@ -135,6 +135,14 @@ const char *blk_name(BlockBackend *blk);
 const char *blk_drive_id(BlockBackend *blk);
 unsigned blk_request_alignment(BlockBackend *blk); /* bytes, of offset and length */
 unsigned blk_mem_alignment(BlockBackend *blk);     /* bytes, of buffers */
+/* How much the calling thread has copied between guests and files itself, instead of having it
+ * done, since it was started: in bytes, where a small request counts as a page.
+ * Runs in: any thread. */
+extern __thread uint64_t blk_bytes_copied;
+static inline uint64_t blk_copied(void)
+{
+    return blk_bytes_copied;
+}
 int blk_max_iov(BlockBackend *blk);
 int64_t blk_max_transfer(BlockBackend *blk); /* bytes */
 /* Block sizes the host reports (bytes), 0 if it has no opinion. Used for backend_defaults. */

@@ -42,6 +42,9 @@ AioContext *aio_context_current(void);
 AioContext *aio_context_main(void);
 bool aio_in_main_thread(void);
 bool aio_in_context(AioContext *ctx);
+/* Whether sources with little to do have work in the calling thread's context beside those that
+ * have much: a callback does well to return soon. Runs in: a context. */
+bool aio_crowded(void);
 
 /* Creates the main context and enters it. Runs in: main thread, once, before anything else. */
 bool aio_main_init(Error **errp);

@@ -138,7 +138,8 @@ def disk_args(number, disk, files):
         return ['-blockdev', 'driver=null-co,node-name=%s,size=1073741824,read-zeroes=off' % node]
     path = files.get(disk['disk'], disk['disk'])
     device = path.startswith('/dev/') and not path.startswith('/dev/shm/')
-    return ['-blockdev', 'driver=%s,filename=%s,node-name=f%d,aio=%s,cache.direct=%s'
+    # Disks of one case may be the same file.
+    return ['-blockdev', 'driver=%s,filename=%s,node-name=f%d,aio=%s,locking=off,cache.direct=%s'
             % ('host_device' if device else 'file', path, number, disk['aio'],
                'off' if disk['disk'] == 'buf' else 'on'),
             '-blockdev', 'driver=raw,file=f%d,node-name=%s' % (number, node)]

@@ -263,6 +263,94 @@ static void test_polls_a_quick_stream(void)
     stop(&q, 1, t);
 }
 
+/* ---- sources with much and with little to do ---- */
+
+#define HEAVY 4
+
+static int crowd_runs; /* atomic */
+static unsigned heavy_runs, light_runs;
+
+static bool heavy_poll(void *opaque)
+{
+    if (!__atomic_load_n(&crowd_runs, __ATOMIC_SEQ_CST)) {
+        return queue_poll(opaque);
+    }
+    pause_ns(30000);
+    __atomic_fetch_add(&heavy_runs, 1, __ATOMIC_SEQ_CST);
+    return true;
+}
+
+static bool light_poll(void *opaque)
+{
+    if (!__atomic_load_n(&crowd_runs, __ATOMIC_SEQ_CST)) {
+        return queue_poll(opaque);
+    }
+    __atomic_fetch_add(&light_runs, 1, __ATOMIC_SEQ_CST);
+    return true;
+}
+
+static void crowd_attach(void *opaque)
+{
+    static const AioFdOps heavy_ops = {.read = queue_read, .poll = heavy_poll,
+                                       .poll_begin = queue_poll_begin, .poll_end = queue_poll_end};
+    static const AioFdOps light_ops = {.read = queue_read, .poll = light_poll,
+                                       .poll_begin = queue_poll_begin, .poll_end = queue_poll_end};
+    Queue *q = opaque;
+
+    q->h = aio_fd_add(q->ctx, q->bell.fd, q->noisy ? &heavy_ops : &light_ops, q);
+}
+
+static void crowd_all_polled(void *opaque)
+{
+    Queue *q = opaque;
+    bool all = true;
+
+    for (int i = 0; i <= HEAVY; i++) {
+        all &= q[i].in_poll;
+    }
+    if (all) {
+        __atomic_store_n(&crowd_runs, 1, __ATOMIC_SEQ_CST);
+    }
+}
+
+/* Once per source that takes long, not once per round of all of them. */
+static void test_light_ones_come_first(void)
+{
+    Queue q[HEAVY + 1] = {0};
+    IOThreadCore *t;
+
+    heavy_runs = light_runs = 0;
+    t = iothread_core_start("poll", NULL, &error_abort);
+    aio_set_poll_params(iothread_core_context(t), 1000000, 0, 0);
+    for (int i = 0; i <= HEAVY; i++) {
+        q[i].ctx = iothread_core_context(t);
+        q[i].noisy = i < HEAVY;
+        event_notifier_init(&q[i].bell, false, &error_abort);
+        aio_call_sync(q[i].ctx, crowd_attach, &q[i]);
+    }
+    for (int i = 0; i < 5000 && !crowd_runs; i++) {
+        for (int j = 0; j <= HEAVY; j++) {
+            queue_put(&q[j]);
+            queue_wait(&q[j]);
+        }
+        aio_call_sync(q[0].ctx, crowd_all_polled, q);
+    }
+    if (crowd_runs) {
+        while (__atomic_load_n(&heavy_runs, __ATOMIC_SEQ_CST) < 100 * HEAVY) {
+            g_usleep(1000);
+        }
+        __atomic_store_n(&crowd_runs, 0, __ATOMIC_SEQ_CST);
+        g_test_message("heavy %u, light %u", heavy_runs, light_runs);
+        g_assert_cmpuint(light_runs, >, heavy_runs / 2);
+    } else {
+        g_test_skip("no CPU to spare for polling");
+    }
+    for (int i = 0; i <= HEAVY; i++) {
+        queue_wait(&q[i]);
+    }
+    stop(q, HEAVY + 1, t);
+}
+
 static int64_t cpu_ns(IOThreadCore *t)
 {
     g_autofree char *path = g_strdup_printf("/proc/self/task/%d/schedstat", iothread_core_tid(t));
@@ -361,6 +449,7 @@ int main(int argc, char **argv)
     g_test_add_func("/aio-polling/off", test_off);
     g_test_add_func("/aio-polling/main-never-polls", test_main_never_polls);
     g_test_add_func("/aio-polling/polls-a-quick-stream", test_polls_a_quick_stream);
+    g_test_add_func("/aio-polling/light-ones-come-first", test_light_ones_come_first);
     g_test_add_func("/aio-polling/idle-sleeps", test_idle_sleeps);
     g_test_add_func("/aio-polling/remove-inside-poll", test_remove_inside_poll);
     return g_test_run();
