@@ -4,6 +4,7 @@
  * They are read by the main thread, hence the atomic (but unordered) loads and stores.
  */
 #include "backend.h"
+#include "timed-stats.h"
 
 static __thread int64_t now_ns;
 static __thread bool refreshed;
@@ -50,14 +51,21 @@ static BlkAcct acct_of(BlockOp op)
     return acct[op];
 }
 
+static const BlkLatencyKind kinds[] = {
+    [BLK_ACCT_READ] = BLK_LATENCY_READ,
+    [BLK_ACCT_WRITE] = BLK_LATENCY_WRITE,
+    [BLK_ACCT_FLUSH] = BLK_LATENCY_FLUSH,
+};
+
+static void count_timed(BlockBackend *blk, BlkAcct a, BlockRequest *req, int64_t now)
+{
+    if (a != BLK_ACCT_UNMAP) {
+        blk_timed_account(blk->timed, kinds[a], now - req->start_ns, now);
+    }
+}
+
 static void count_latency(BlockBackend *blk, BlkAcct a, BlockRequest *req, int64_t now)
 {
-    static const BlkLatencyKind kinds[] = {
-        [BLK_ACCT_READ] = BLK_LATENCY_READ,
-        [BLK_ACCT_WRITE] = BLK_LATENCY_WRITE,
-        [BLK_ACCT_FLUSH] = BLK_LATENCY_FLUSH,
-    };
-
     if (a != BLK_ACCT_UNMAP && G_UNLIKELY(GET(blk->latency[kinds[a]]))) {
         blk_latency_count(blk, kinds[a], req->lane, now - req->start_ns);
     }
@@ -75,6 +83,9 @@ void blk_account_done(BlockBackend *blk, BlkShard *sh, BlockRequest *req, int re
         refreshed = now_ns != 0;
     }
     count_latency(blk, a, req, now);
+    if (G_UNLIKELY(blk->timed) && (ret >= 0 || GET(blk->account_failed))) {
+        count_timed(blk, a, req, now);
+    }
     if (G_LIKELY(ret >= 0)) {
         ADD(sh->ops[a], 1);
         ADD(sh->bytes[a], req->op == BLK_OP_FLUSH ? 0 : (uint64_t)req->bytes);

@@ -5,6 +5,7 @@
 
 #include "backend.h"
 #include "qom/object.h"
+#include "timed-stats.h"
 #include "util/biglock.h"
 
 static GPtrArray *backends;
@@ -72,6 +73,7 @@ void blk_unref(BlockBackend *blk)
     blk_leave_group(blk);
     blk_remove(blk);
     slot_table_free(&blk->shards);
+    blk_timed_free(blk->timed);
     pthread_mutex_destroy(&blk->park_lock);
     g_free(blk->id);
     g_free(blk);

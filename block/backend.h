@@ -40,6 +40,7 @@ struct BlockBackend {
     bool write_cache;     /* atomic */
     bool account_failed, account_invalid; /* atomic */
     struct BlkLatency *latency[BLK_LATENCY__MAX]; /* RCU; NULL: no histogram */
+    struct BlkTimed *timed; /* of -drive stats-intervals; NULL: none */
     unsigned lanes;       /* queues of the device */
     bool drive_account_failed, drive_account_invalid;
 

@@ -54,14 +54,5 @@ bool drive_refuse_unsupported(Opts *opts, Error **errp)
         error_set(errp, "%s=on is not supported", snapshot ? "snapshot" : "copy-on-read");
         return false;
     }
-    for (guint i = 0; i < opts->list->len; i++) {
-        Opt *o = g_ptr_array_index(opts->list, i);
-
-        if (g_str_has_prefix(o->key, "stats-intervals.")) {
-            error_set(errp, "Option '%s' is not supported: there are no interval statistics",
-                      o->key);
-            return false;
-        }
-    }
     return true;
 }

@@ -7,6 +7,7 @@
 #include "backend.h"
 #include "drive-options.h"
 #include "throttle-limits.h"
+#include "timed-stats.h"
 #include "util/biglock.h"
 
 typedef enum {
@@ -355,6 +356,7 @@ DriveInfo *drive_new(Opts *opts, const char *dflt_if, Error **errp)
     g_autofree DriveImage *img = g_new0(DriveImage, 1);
     bool writeback, acct_invalid, acct_failed, ok = false;
     g_autofree char *group = NULL;
+    g_autoptr(GArray) intervals = NULL;
     BlockOnError rerror, werror;
     ThrottleConfig limits;
     DriveInterface type;
@@ -375,6 +377,7 @@ DriveInfo *drive_new(Opts *opts, const char *dflt_if, Error **errp)
         !parse_on_error(opts, "rerror", type, true, &rerror, errp) ||
         !opts_take_bool(opts, "stats-account-invalid", true, &acct_invalid, errp) ||
         !opts_take_bool(opts, "stats-account-failed", true, &acct_failed, errp) ||
+        !blk_timed_take_options(opts, &intervals, errp) ||
         !throttle_take_options(opts, &limits, &group, errp) ||
         !drive_refuse_unsupported(opts, errp) || !parse_image(opts, img, di->is_cdrom, errp)) {
         goto out;
@@ -391,6 +394,7 @@ DriveInfo *drive_new(Opts *opts, const char *dflt_if, Error **errp)
     di->blk->drive_account_invalid = acct_invalid;
     di->blk->drive_account_failed = acct_failed;
     blk_account_config(di->blk, acct_invalid, acct_failed);
+    di->blk->timed = intervals ? blk_timed_new(intervals) : NULL;
     blk_set_limits(di->blk, &limits, group, di->id);
     g_ptr_array_add(drive_list(), di);
     ok = true;

@@ -3,8 +3,16 @@
 #include <errno.h>
 
 #include "node.h"
+#include "write-threshold.h"
 #include "util/biglock.h"
 #include "util/offload.h"
+
+static inline void check_threshold(BlockNode *node, const BlockRequest *req)
+{
+    if (G_UNLIKELY(__atomic_load_n(&node->write_threshold, __ATOMIC_RELAXED))) {
+        block_write_threshold_check(node, req);
+    }
+}
 
 void block_node_submit(BlockNode *node, BlockRequest *req)
 {
@@ -16,6 +24,7 @@ void block_node_submit(BlockNode *node, BlockRequest *req)
             block_request_done(req, -EPERM);
             return;
         }
+        check_threshold(node, req);
         if (G_UNLIKELY(node->detect_zeroes != BLOCKDEV_DETECT_ZEROES_OPTIONS_OFF) &&
             block_iov_is_zero(req->iov, req->niov)) {
             req->at_op = BLK_OP_WRITE_ZEROES;
@@ -29,6 +38,7 @@ void block_node_submit(BlockNode *node, BlockRequest *req)
             block_request_done(req, -EPERM);
             return;
         }
+        check_threshold(node, req);
         if (!node->discard_unmap) {
             req->at_flags &= ~BLK_REQ_UNMAP;
         }

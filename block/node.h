@@ -22,6 +22,7 @@ struct BlockNode {
     bool probed; /* format was guessed: the guest must not make it look like another one */
     BlockdevDetectZeroesOptions detect_zeroes;
     BlockNode *file; /* node of the "file" child */
+    uint64_t write_threshold; /* atomic; bytes, 0: none */
 
     char *name;
     char *filename; /* as clients see it; NULL: only "json:{...}" describes it */

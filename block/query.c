@@ -5,6 +5,7 @@
 #include "backend.h"
 #include "query.h"
 #include "throttle-limits.h"
+#include "timed-stats.h"
 #include "util/biglock.h"
 
 /* Whether the file under a format, or the node itself, is a file of the host. */
@@ -46,6 +47,8 @@ BlockDeviceInfo *block_node_info(BlockNode *node, BlockBackend *blk, bool flat)
     info->ro = node->read_only;
     info->drv = g_strdup(node->drv->name);
     info->active = true;
+    info->write_threshold =
+        (int64_t)__atomic_load_n(&node->write_threshold, __ATOMIC_RELAXED);
     info->detect_zeroes = node->detect_zeroes;
     info->backing_file_depth = backing_depth(node);
     info->image = image_info(node, flat);
@@ -162,6 +165,9 @@ BlockDeviceStats *block_backend_stats(BlockBackend *blk)
     s->zone_append_latency_histogram =
         blk_latency_histogram(blk, BLK_LATENCY_ZONE_APPEND, -1, 0);
     s->flush_latency_histogram = blk_latency_histogram(blk, BLK_LATENCY_FLUSH, -1, 0);
+    if (blk->timed) {
+        blk_timed_describe(blk->timed, aio_clock_ns(AIO_CLOCK_REALTIME), s->timed_stats);
+    }
     s->account_invalid = blk->account_invalid;
     s->account_failed = blk->account_failed;
     if (sum.last_access_ns) {
