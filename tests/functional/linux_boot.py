@@ -4,10 +4,12 @@
 where they belong; what fio wrote and verified is what the images hold after power-off."""
 import json
 import re
+import unittest
 
 from rig.case import GuestCase, main
+from rig.guest import ACCEL, IN_RIG, GuestReset
 
-SIZE = 16 << 20
+SIZE = 8 << 20
 ROUND_ROBIN = [{'iothread': 't0'}, {'iothread': 't1'}]
 EXPLICIT = [{'iothread': 't0', 'vqs': [0, 3]}, {'iothread': 't1', 'vqs': [1, 2]}]
 MORE_THREADS = [{'iothread': 't0'}, {'iothread': 't1'}, {'iothread': 't2'}]
@@ -17,7 +19,7 @@ def verify(name, cpus, only=False):
     """fio's arguments: one job on each processor writes its own part of the disk in random order and
     checks what it wrote; with `only`, checks what an earlier run wrote."""
     return ['--name=verify', '--filename=' + name, '--direct=%d' % (not only), '--rw=randwrite',
-            '--bs=4k', '--size=1m', '--offset_increment=4m', '--numjobs=%d' % cpus,
+            '--bs=4k', '--size=256k', '--offset_increment=2m', '--numjobs=%d' % cpus,
             '--iodepth=16', '--ioengine=' + ('psync' if only else 'libaio'), '--verify=crc32c',
             '--verify_fatal=1', '--group_reporting', '--allow_file_create=0', '--thread=1',
             '--verify_only=1' if only else '--do_verify=1'] + \
@@ -41,7 +43,7 @@ class LinuxBoot(GuestCase):
     def interrupts(self, guest, disk):
         """{queue: [count on each processor]}"""
         said = guest.run('echo device $(basename $(readlink /sys/block/%s/device));'
-                         ' cat /proc/interrupts' % disk)
+                         ' grep virtio /proc/interrupts' % disk)
         device = re.search('device (virtio[0-9]+)', said).group(1)
         return {int(m.group(2)): [int(n) for n in m.group(1).split()]
                 for m in re.finditer(r'^ *\d+:((?: +\d+)+) .*%s-req\.(\d+)$' % device, said, re.M)}
@@ -67,14 +69,28 @@ class LinuxBoot(GuestCase):
             self.assertTrue(all(n == 0 or cpu in own for cpu, n in enumerate(risen)),
                             'queue %d belongs to %r, interrupts: %r' % (queue, own, risen))
 
-    def boot(self, machine, cpus, first, second):
+    def boot(self, machine, cpus, *args, **kwargs):
+        """On an emulated processor a guest with more processors than that has now and then resets itself
+        by a triple fault, while it starts or later. Whether that is the doing of the emulated processor
+        or of the emulator under test is not known: three attempts there, and the report says so."""
+        attempts = 3 if IN_RIG and cpus > 2 else 1
+        for last in [False] * (attempts - 1) + [True]:
+            try:
+                self.attempt(machine, cpus, *args, **kwargs)
+                return
+            except GuestReset:
+                if last:
+                    raise
+                print('# the guest reset itself; once more', flush=True)
+
+    def attempt(self, machine, cpus, first, second, **kwargs):
         paths, args = [], []
         for number, (aio, queues, mapping) in enumerate((first, second)):
             path, more = self.disk(number, aio, queues, mapping)
             paths.append(path)
             args += more
         guest = self.guest('-object', 'iothread,id=t0', '-object', 'iothread,id=t1',
-                           '-object', 'iothread,id=t2', *args, machine=machine, smp=cpus)
+                           '-object', 'iothread,id=t2', *args, machine=machine, smp=cpus, **kwargs)
         self.assertEqual(guest.cpus, cpus)
         names = guest.disks()
         self.assertEqual(sorted(names), ['disk0', 'disk1'])
@@ -84,17 +100,16 @@ class LinuxBoot(GuestCase):
             guest.start(name, 'fio ' + ' '.join(verify('/dev/' + name, cpus)))
         for name in names.values():
             guest.finish(name)
-        sums = [guest.run('dd if=/dev/%s bs=1M iflag=direct 2>/dev/null | sha256sum'
-                          % names['disk%d' % number]).split()[0] for number in (0, 1)]
-        self.assertEqual(guest.run('dmesg | grep -iE "i/o error|blk_update_request|hung|call trace"'
+        sums = [guest.digest(names['disk%d' % number]) for number in (0, 1)]
+        self.assertEqual(guest.run('dmesg | grep -iE "i/o error|blk_update_request|hung task|call trace"'
                                    ' || true'), '')
         guest.poweroff()
         for path, expected in zip(paths, sums):
-            self.assertEqual(self.sha256(path), expected, path)
+            self.assertEqual(self.digest(path), expected, path)
             self.host_fio(*verify(path, cpus, only=True))
             with open(path, 'rb') as f:
-                f.seek(1 << 20)
-                self.assertEqual(f.read(3 << 20), bytes(3 << 20), 'between the jobs')
+                f.seek(256 << 10)
+                self.assertEqual(f.read(1792 << 10), bytes(1792 << 10), 'between the jobs')
 
     def test_q35_one_processor(self):
         self.boot('q35', 1, ('io_uring', 4, ROUND_ROBIN), ('threads', 1, None))
@@ -113,6 +128,12 @@ class LinuxBoot(GuestCase):
 
     def test_pc_four_processors(self):
         self.boot('pc', 4, ('threads', 4, ROUND_ROBIN), ('io_uring', 4, None))
+
+    @unittest.skipIf(ACCEL != 'kvm', 'a property of KVM')
+    def test_q35_split_irqchip(self):
+        """The I/O APIC, the 8259s and the timer are the emulator's."""
+        self.boot('q35', 2, ('io_uring', 2, ROUND_ROBIN), ('threads', 1, None),
+                  accel='kvm,kernel-irqchip=split')
 
 
 if __name__ == '__main__':

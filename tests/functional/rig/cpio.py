@@ -8,7 +8,7 @@ import subprocess
 
 APPLETS = '''[ awk blkdiscard blockdev cat chmod cmp cp cut date dd dmesg echo env false find free grep
     head hexdump insmod kill killall ln ls md5sum mkdir mke2fs mknod mount mv nproc od poweroff printf
-    ps readlink reboot rm rmdir sed seq setsid sh sha256sum sleep sort stat stty sync tail taskset
+    ps readlink reboot rm rmdir sed seq setsid sh sleep sort stat stty sync tail taskset
     test time timeout top touch tr true truncate umount uname uniq uptime usleep wc'''.split()
 
 

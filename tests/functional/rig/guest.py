@@ -12,9 +12,11 @@ import time
 from lib.process import BINARY, _running, check_reports, is_spindle, popen
 from lib.qmp import Qmp
 
+from .kernel import QUICK
 from .place import guest_files
 
 ACCEL = os.environ.get('SPINDLE_TEST_ACCEL') or 'kvm'
+IN_RIG = bool(os.environ.get('SPINDLE_GUEST_KERNEL'))
 LIMIT = 300       # seconds; only ends a hang
 
 
@@ -22,8 +24,8 @@ class GuestError(AssertionError):
     pass
 
 
-class ResetWhileStarting(GuestError):
-    """The guest reset the machine before it took commands."""
+class GuestReset(GuestError):
+    """The guest reset the machine by itself."""
 
 
 class Agent:
@@ -46,7 +48,10 @@ class Agent:
             ready, _, _ = select.select([self.sock], [], [], max(0, end - time.monotonic()))
             if not ready:
                 raise GuestError('the guest said nothing for %d s' % timeout)
-            data = self.sock.recv(1 << 16)
+            try:
+                data = self.sock.recv(1 << 16)
+            except ConnectionResetError:
+                data = b''
             if not data:
                 raise EOFError('the emulator closed the serial port')
             self.buffer += data
@@ -91,32 +96,18 @@ class Guest:
     `args` are further arguments. `append` goes to the kernel's command line. With `daemonize` the
     process started ends at once and the emulator goes on by itself. With `reboots` a reset by the
     guest does not end it.
-
-    On an emulated processor a guest with more processors than the rig has sometimes resets itself while
-    it starts its processors. Whether that is the rig's doing or the emulator's is not known. It gets
-    three attempts there, and the report says so.
     """
 
-    def __init__(self, *args, **kwargs):
-        attempts = 3 if os.environ.get('SPINDLE_GUEST_KERNEL') and kwargs.get('smp', 1) > 2 else 1
-        for last in [False] * (attempts - 1) + [True]:
-            try:
-                self._start(*args, **kwargs)
-                return
-            except ResetWhileStarting:
-                if last:
-                    raise
-                print('# the guest reset itself while it started; once more', flush=True)
-
-    def _start(self, *args, machine='q35', smp=1, memory=512, append='', daemonize=False, wait=True,
-                 reboots=False):
+    def __init__(self, *args, machine='q35', smp=1, memory=512, append='', daemonize=False, wait=True,
+                 reboots=False, accel=ACCEL):
+        self.reboots = reboots
         self.dir = tempfile.mkdtemp(prefix='guest.')
         self.checked = False
         self.expect_status = 0
         self.qmp_client = self.agent = None
         kernel, initrd = guest_files()
         qmp, serial = self._listen('qmp'), self._listen('agent')
-        self.argv = [BINARY, '-machine', machine, '-accel', ACCEL, '-smp', str(smp),
+        self.argv = [BINARY, '-machine', machine, '-accel', accel, '-smp', str(smp),
                      '-m', str(memory), '-display', 'none', '-nodefaults', '-no-user-config',
                      '-name', 'guest,debug-threads=on', '-pidfile', self.dir + '/pid',
                      '-chardev', 'file,id=console,path=%s/console' % self.dir,
@@ -126,7 +117,7 @@ class Guest:
                      '-chardev', 'socket,id=qmp,path=%s/qmp' % self.dir,
                      '-mon', 'chardev=qmp,mode=control',
                      '-kernel', kernel, '-initrd', initrd,
-                     '-append', 'console=ttyS0 quiet panic=-1 ' + append,
+                     '-append', ' '.join(('console=ttyS0 quiet panic=-1', QUICK if IN_RIG else '', append)),
                      *([] if reboots else ['-no-reboot']),
                      *(['-daemonize'] if daemonize else []), *map(str, args)]
         self.daemonize = daemonize
@@ -146,9 +137,9 @@ class Guest:
             if wait:
                 self.cpus = self.agent.wait_ready()
         except BaseException as e:
-            reset = isinstance(e, EOFError) and not reboots and self._was_reset()
+            reset = isinstance(e, EOFError) and self._was_reset()
             self.kill()
-            kind = ResetWhileStarting if reset else GuestError
+            kind = GuestReset if reset else GuestError
             raise kind('%s\nargv: %s\n%s' % (e, ' '.join(self.argv), self.last_words)) from e
         finally:
             qmp.close()
@@ -157,6 +148,8 @@ class Guest:
     def _was_reset(self):
         """Whether the emulator has ended, well, because the guest reset the machine, and not because
         the guest's kernel panicked."""
+        if self.reboots:
+            return False
         try:
             with open(self.dir + '/console', 'rb') as f:
                 if b'Kernel panic' in f.read():
@@ -190,7 +183,10 @@ class Guest:
     def run(self, command, check=True, timeout=LIMIT):
         """Runs a shell command in the guest and returns what it printed."""
         self.agent.send(command)
-        status, said = self.agent.reply(timeout)
+        try:
+            status, said = self.agent.reply(timeout)
+        except EOFError as e:
+            raise (GuestReset if self._was_reset() else GuestError)(str(e)) from e
         if check and status:
             raise GuestError('in the guest, status %d: %s\n%s' % (status, command, said))
         return said
@@ -210,7 +206,7 @@ class Guest:
 
     def wait_until(self, condition, timeout=LIMIT):
         """Waits, in the guest, until a shell command succeeds."""
-        self.agent.send('while ! { %s; }; do sleep 0.05; done >/dev/null' % condition)
+        self.agent.send('while ! { %s; }; do sleep 0.1; done >/dev/null' % condition)
         try:
             self.agent.reply(timeout)
         except GuestError as e:
@@ -218,8 +214,12 @@ class Guest:
 
     def disks(self):
         """{serial: name} of the virtio disks."""
-        said = self.run('for d in /sys/block/vd*; do echo $(cat $d/serial) ${d##*/}; done')
+        said = self.run('for d in /sys/block/vd*; do read s <$d/serial; echo $s ${d##*/}; done')
         return dict(line.split() for line in said.split('\n') if ' ' in line)
+
+    def digest(self, disk):
+        """The MD5 of what the guest reads, past its cache."""
+        return self.run('dd if=/dev/%s bs=1M iflag=direct 2>/dev/null | md5sum' % disk).split()[0]
 
     def wait_ready(self):
         return self.agent.wait_ready()

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""fio in the guest, beside what a test does: writes and verifies, round after round."""
+"""fio in the guest, beside what a test does: writes and verifies, round after round. It leaves some
+time to others, or an emulated processor does nothing but that."""
 
-FIO = ('fio --name=load --filename=/dev/%s --direct=1 --rw=randwrite --bs=4k --size=1m --numjobs=%d'
+FIO = ('fio --name=load --filename=/dev/%s --direct=1 --rw=randwrite --bs=4k --size=%s --numjobs=%d'
        ' --offset_increment=2m --offset=%d --iodepth=8 --ioengine=libaio --verify=crc32c'
        ' --verify_fatal=1 --do_verify=1 --thread=1 --cpus_allowed=0-%d --cpus_allowed_policy=split'
-       ' --group_reporting --randrepeat=0')
+       ' --group_reporting --randrepeat=0 --thinktime=20ms --thinktime_blocks=8')
 
 
 class Load:
-    """Load on the disks with these serials, behind `offset`, until end()."""
+    """Load on the disks with these serials, behind `offset`, until end(). Each processor's job writes
+    `size` in each round."""
 
-    def __init__(self, guest, serials, offset=4 << 20):
+    def __init__(self, guest, serials, offset=4 << 20, size='256k'):
         self.guest = guest
         names = guest.disks()
         self.names = [names[s] for s in serials]
@@ -18,7 +20,7 @@ class Load:
         for name in self.names:
             guest.start(name, 'n=0; while [ ! -e /tmp/enough ]; do %s >/tmp/%s.fio 2>&1 ||'
                         ' { cat /tmp/%s.fio; exit 1; }; n=$((n+1)); done; echo rounds $n'
-                        % (FIO % (name, guest.cpus, offset, guest.cpus - 1), name, name))
+                        % (FIO % (name, size, guest.cpus, offset, guest.cpus - 1), name, name))
 
     def end(self):
         """Ends it; a request that failed or data that were wrong fail the test. Returns how many

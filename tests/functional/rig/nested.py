@@ -18,9 +18,9 @@ import threading
 
 from lib.process import BINARY, REFERENCE, _running, popen
 
-from . import FUNCTIONAL, TOP
+from . import FUNCTIONAL, TOP, lean
 from .cpio import Archive
-from .kernel import guest_kernel
+from .kernel import QUICK, guest_kernel
 from .place import guest_initramfs, static_busybox, tool
 
 MODULES = ['irqbypass', 'kvm', 'kvm-amd', 'brd']
@@ -80,7 +80,7 @@ def level_one(path, directory, binary, command, files=()):
     with Archive(path) as a:
         a.base(static_busybox())
         a.program(binary)
-        a.program(tool('fio', 'fio'), 'bin/fio')
+        lean.add_program(a, tool('fio', 'fio'), 'bin/fio', directory)
         add_python(a)
         kernel.add_modules(a, MODULES)
         a.file('spindle/kernel', kernel.image)
@@ -114,7 +114,7 @@ def run(binary, command, files=(), limit=900, out=None):
                 '-no-reboot', '-serial', 'file:%s/console' % directory,
                 '-chardev', 'stdio,id=out,signal=off', '-serial', 'chardev:out',
                 '-kernel', kernel.image, '-initrd', directory + '/initramfs',
-                '-append', 'console=ttyS0 quiet panic=-1 tsc=reliable']
+                '-append', 'console=ttyS0 quiet panic=-1 ' + QUICK]
         p = popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                   stderr=open(directory + '/stderr', 'wb'))
         timer = threading.Timer(limit, p.kill)

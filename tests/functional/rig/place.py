@@ -11,7 +11,7 @@ import time
 
 from lib.process import BINARY, REFERENCE, popen, _running
 
-from . import FUNCTIONAL, Unavailable
+from . import FUNCTIONAL, Unavailable, lean
 from .cpio import Archive
 from .kernel import CACHE, guest_kernel
 
@@ -42,9 +42,9 @@ def static_busybox():
 def guest_initramfs(path, kernel):
     """The guest's root file system."""
     fio = tool('fio', 'fio')
-    with Archive(path) as a:
+    with Archive(path) as a, tempfile.TemporaryDirectory(prefix='spindle-lean.') as directory:
         a.base(static_busybox())
-        a.program(fio, 'bin/fio')
+        lean.add_program(a, fio, 'bin/fio', directory)
         a.program(tool('fallocate', 'util-linux'), 'bin/fallocate')
         kernel.add_modules(a, GUEST_MODULES)
         a.text('init', open(os.path.join(FUNCTIONAL, 'guest-init.sh')).read(), 0o755)
