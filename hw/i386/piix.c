@@ -14,6 +14,8 @@
 #define PIRQ_DISABLED  0x80
 #define PM_BASE_REG    0x40
 #define PM_ENABLE_REG  0x80
+#define DEVACTB_REG    0x58
+#define DEVACTB_APMC_EN 0x02 /* of its highest byte */
 #define GPE_BASE       0xafe0
 #define HOTPLUG_BASE   0xae00
 #define ACPI_ENABLE    0xf1
@@ -263,6 +265,11 @@ static void piix4_pm_reset(PCIDevice *dev)
     memset(c + PCI_STD_HEADER_SIZEOF, 0, 256 - PCI_STD_HEADER_SIZEOF);
     pci_set_word(c + PCI_STATUS, PCI_STATUS_DEVSEL_MEDIUM | PCI_STATUS_FAST_BACK);
     c[PM_BASE_REG] = 0x01;
+    if (accel_is("kvm")) {
+        /* Guests on KVM have no system management mode, and firmware would wait for the interrupt
+         * that leads there: this bit says that somebody has set it up already. */
+        c[DEVACTB_REG + 3] = DEVACTB_APMC_EN;
+    }
     c[0x5f] = 0x10;
     c[0x63] = 0x60;
     pci_set_word(c + 0x90, 0xb101); /* SMBus base */
