@@ -15,6 +15,12 @@
 /* Far more than fit the submission queue: requests of many queues are in flight at once. */
 #define CQ_ENTRIES 4096
 
+/* Since Linux 6.15, and not in the headers of the library. */
+#ifndef IORING_FEAT_NO_IOWAIT
+#define IORING_FEAT_NO_IOWAIT  (1U << 17)
+#define IORING_ENTER_NO_IOWAIT (1U << 7)
+#endif
+
 /* The low bits of user data tell what a completion belongs to; pointers leave them free. */
 #define TAG_MASK       3
 #define TAG_COMPLETION 0
@@ -393,6 +399,32 @@ static bool uring_collect(AioContext *ctx)
     return progress;
 }
 
+/*
+ * Waiting for events only, with no request of a disk in flight. To the kernel an armed poll is a
+ * request like any other, and whoever waits for one waits for I/O: an idle process would show as
+ * pressure on the disks (/proc/pressure/io) and as time in iowait. So it is told better, or, where
+ * it does not understand that, waited for in poll(2).
+ */
+static void wait_idle(UringEngine *e, const struct __kernel_timespec *ts)
+{
+    struct io_uring_getevents_arg arg = {.ts = (uintptr_t)ts};
+
+    if (io_uring_sq_ready(&e->ring) > 0) {
+        check_submit(io_uring_submit(&e->ring));
+    }
+    if (e->ring.features & IORING_FEAT_NO_IOWAIT) {
+        check_submit(io_uring_enter2((unsigned)e->ring.ring_fd, 0, 1,
+                                     IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG |
+                                         IORING_ENTER_NO_IOWAIT,
+                                     (sigset_t *)&arg, sizeof(arg)));
+    } else if (io_uring_cq_ready(&e->ring) == 0) {
+        struct pollfd fd = {.fd = e->ring.ring_fd, .events = POLLIN};
+        struct timespec limit = {ts ? ts->tv_sec : 0, ts ? ts->tv_nsec : 0};
+
+        ppoll(&fd, 1, ts ? &limit : NULL, NULL);
+    }
+}
+
 static void uring_wait(AioContext *ctx, int64_t timeout_ns)
 {
     UringEngine *e = ctx->engine;
@@ -401,12 +433,15 @@ static void uring_wait(AioContext *ctx, int64_t timeout_ns)
     if (timeout_ns == 0 || !stash_empty(e)) {
         /* What has become ready without a submission is announced in memory, and collect looks. */
         uring_flush(ctx);
-    } else if (timeout_ns < 0) {
-        check_submit(io_uring_submit_and_wait_timeout(&e->ring, &cqe, 1, NULL, NULL));
     } else {
         struct __kernel_timespec ts = {timeout_ns / 1000000000, timeout_ns % 1000000000};
+        struct __kernel_timespec *limit = timeout_ns < 0 ? NULL : &ts;
 
-        check_submit(io_uring_submit_and_wait_timeout(&e->ring, &cqe, 1, &ts, NULL));
+        if (e->inflight == 0) {
+            wait_idle(e, limit);
+        } else {
+            check_submit(io_uring_submit_and_wait_timeout(&e->ring, &cqe, 1, limit, NULL));
+        }
     }
 }
 

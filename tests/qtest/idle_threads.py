@@ -56,6 +56,19 @@ class IdleThreads(QtestCase):
         for q in range(8):
             self.assertEqual(disk.write(q, 0, bytes(512)), OK)
 
+    def test_waits_for_no_disk(self):
+        """Waiting for the next event is no I/O wait: it would show as pressure on the disks."""
+        def waiting_for_io():
+            with open('/proc/stat') as f:
+                return next(int(line.split()[1]) for line in f if line.startswith('procs_blocked'))
+
+        self.start()
+        # Others may be waiting for disks, but not all the time.
+        deadline = time.monotonic() + 60
+        while waiting_for_io() > 0:
+            self.assertLess(time.monotonic(), deadline, 'somebody waits for I/O all the time')
+            time.sleep(0.01)
+
     def test_stopped(self):
         vm = self.start()
         disk = Disk.start(vm)
