@@ -187,6 +187,15 @@ static void move_landed(void *opaque)
     g_free(m);
 }
 
+static void tell_transport(VirtQueue *vq, bool arrives)
+{
+    const VirtIOTransportOps *ops = vq->vdev->transport;
+
+    if (ops->queue_moves) {
+        ops->queue_moves(vq->vdev->transport_opaque, vq, arrives);
+    }
+}
+
 /* Runs in: the new owner. */
 static void move_arrive(void *opaque)
 {
@@ -194,7 +203,7 @@ static void move_arrive(void *opaque)
 
     /* Not before: up to now, this thread may have been about to post to the old owner. */
     strays_home(m->vq, m->to);
-    m->vq->vdev->transport->queue_moves(m->vq->vdev->transport_opaque, m->vq, true);
+    tell_transport(m->vq, true);
     if (m->attach) {
         virtqueue_attach(m->vq);
     }
@@ -214,7 +223,7 @@ static void move_leave(void *opaque)
         aio_defer(move_leave, m);
         return;
     }
-    vq->vdev->transport->queue_moves(vq->vdev->transport_opaque, vq, false);
+    tell_transport(vq, false);
     strays_out(vq, m->remap);
     __atomic_store_n(&vq->ctx, m->to, __ATOMIC_RELEASE);
     call_in(m->to, move_arrive, m);

@@ -205,7 +205,8 @@ typedef struct VirtIOTransportOps {
     /* The guest notifier of one queue, while the others are started. */
     bool (*add_guest_notifier)(void *opaque, VirtQueue *vq, Error **errp);
     void (*del_guest_notifier)(void *opaque, VirtQueue *vq);
-    /* A queue changes hands: called in its old owner, then, with `arrives`, in its new one. */
+    /* A queue changes hands: called in its old owner, then, with `arrives`, in its new one.
+     * Optional. */
     void (*queue_moves)(void *opaque, VirtQueue *vq, bool arrives);
     /* Whether the device may access memory now (bus mastering). */
     bool (*can_run)(void *opaque);
