@@ -10,7 +10,7 @@ export BUILD
 help:
 	@echo 'make build        configure if needed, and build into $(BUILD)/'
 	@echo 'make run          boot a guest with a 4-queue disk on 2 IOThreads, show who served what'
-	@echo 'make check        all tests: layers, style, unit, qtest, bare guest, libvirt, Linux guests'
+	@echo 'make check        all tests but those with Linux: layers, style, unit, qtest, bare guest, libvirt'
 	@echo 'make check-guests only the tests with Linux guests (tests/functional)'
 	@echo 'make check-asan   unit and qtest tests under AddressSanitizer and UBSan'
 	@echo 'make check-tsan   unit and qtest tests under ThreadSanitizer'
