@@ -119,6 +119,21 @@ static bool chain_map(Chain *c, uint64_t addr, uint32_t len, bool write)
     return true;
 }
 
+/* A descriptor, read once. */
+typedef struct Desc {
+    uint64_t addr;
+    uint32_t len;
+    uint16_t flags, next;
+} Desc;
+
+static inline Desc desc_load(const uint8_t *table, unsigned i)
+{
+    const uint8_t *d = table + 16 * (uint64_t)i;
+    uint64_t addr = vring_load64(d), rest = vring_load64(d + 8);
+
+    return (Desc){addr, (uint32_t)rest, (uint16_t)(rest >> 32), (uint16_t)(rest >> 48)};
+}
+
 static bool chain_walk(Chain *c, unsigned head)
 {
     VirtQueue *vq = c->vq;
@@ -127,39 +142,35 @@ static bool chain_walk(Chain *c, unsigned head)
     bool indirect = false;
 
     for (;;) {
-        const uint8_t *d = table + 16 * (uint64_t)i;
-        uint64_t addr = vring_load64(d);
-        uint64_t rest = vring_load64(d + 8);
-        uint32_t len = rest;
-        uint16_t flags = rest >> 32;
+        const Desc d = desc_load(table, i);
 
-        if ((flags & VRING_DESC_F_INDIRECT) && !indirect) {
-            if (!len || len % 16) {
+        if ((d.flags & VRING_DESC_F_INDIRECT) && !indirect) {
+            if (!d.len || d.len % 16) {
                 virtio_error(vq->vdev, "Invalid size for indirect buffer table");
                 return false;
             }
-            table = guest_ram_ptr(addr, len, false, NULL);
+            table = guest_ram_ptr(d.addr, d.len, false, NULL);
             if (!table) {
                 virtio_error(vq->vdev, "Cannot map indirect buffer");
                 return false;
             }
             indirect = true;
-            max = len / 16;
+            max = d.len / 16;
             count = 0;
             i = 0;
             continue;
         }
-        if (!chain_map(c, addr, len, flags & VRING_DESC_F_WRITE)) {
+        if (!chain_map(c, d.addr, d.len, d.flags & VRING_DESC_F_WRITE)) {
             return false;
         }
         if (++count > max) {
             virtio_error(vq->vdev, "Looped descriptor");
             return false;
         }
-        if (!(flags & VRING_DESC_F_NEXT)) {
+        if (!(d.flags & VRING_DESC_F_NEXT)) {
             return true;
         }
-        i = (uint16_t)(rest >> 48);
+        i = d.next;
         if (i >= max) {
             virtio_error(vq->vdev, "Desc next is %u", i);
             return false;
@@ -190,50 +201,46 @@ static bool read_simple(VirtQueue *vq, unsigned head, VirtQueueElement *elem, Gu
     bool indirect = false;
 
     for (;;) {
-        const uint8_t *d = table + 16 * (uint64_t)i;
-        uint64_t addr = vring_load64(d);
-        uint64_t rest = vring_load64(d + 8);
-        uint32_t len = rest;
-        uint16_t flags = rest >> 32;
-        void *host = guest_ram_view_ptr(view, addr, len);
+        const Desc d = desc_load(table, i);
+        void *host = guest_ram_view_ptr(view, d.addr, d.len);
 
         if (G_UNLIKELY(!host)) {
-            if (!guest_ram_view(view, addr)) {
+            if (!guest_ram_view(view, d.addr)) {
                 return false;
             }
-            host = guest_ram_view_ptr(view, addr, len);
+            host = guest_ram_view_ptr(view, d.addr, d.len);
         }
-        if (G_UNLIKELY(!host || !len)) {
+        if (G_UNLIKELY(!host || !d.len)) {
             return false;
         }
-        if (flags & VRING_DESC_F_INDIRECT) {
-            if (indirect || n || len % 16) {
+        if (d.flags & VRING_DESC_F_INDIRECT) {
+            if (indirect || n || d.len % 16) {
                 return false;
             }
             table = host;
             indirect = true;
-            max = len / 16;
+            max = d.len / 16;
             i = 0;
             continue;
         }
         if (G_UNLIKELY(n == elem->cap || n == max)) {
             return false;
         }
-        elem->iov[n] = (struct iovec){host, len};
-        elem->addr[n] = addr;
+        elem->iov[n] = (struct iovec){host, d.len};
+        elem->addr[n] = d.addr;
         n++;
-        bytes += len;
-        if (!(flags & VRING_DESC_F_WRITE)) {
+        bytes += d.len;
+        if (!(d.flags & VRING_DESC_F_WRITE)) {
             if (G_UNLIKELY(n_out != n - 1)) {
                 return false;
             }
             n_out = n;
             out_bytes = bytes;
         }
-        if (!(flags & VRING_DESC_F_NEXT)) {
+        if (!(d.flags & VRING_DESC_F_NEXT)) {
             break;
         }
-        i = (uint16_t)(rest >> 48);
+        i = d.next;
         if (G_UNLIKELY(i >= max)) {
             return false;
         }
