@@ -27,7 +27,9 @@ void asymmetric_heavy(void)
     }
     if (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
         /* A child of fork() may have to register for itself. The light side relies on this. */
-        g_assert(membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
-                 membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED));
+        bool ok = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
+                  membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+
+        g_assert(ok);
     }
 }
