@@ -123,40 +123,18 @@ static void cmd_block_resize(HmpOutput *out, const char *args)
 COMMAND(block_resize_cmd, "block_resize", "device size", "resize a block image",
         cmd_block_resize)
 
-static bool take_number(HmpOutput *out, const char **args, int64_t *value)
-{
-    g_autofree char *word = hmp_take_optional(out, args);
-    size_t good = 0;
-
-    if (!word) {
-        hmp_usage(out, "unexpected end of expression");
-        return false;
-    }
-    if (parse_int64(word, value)) {
-        return true;
-    }
-    /* Digits too many, or something else behind them. */
-    while (g_ascii_isdigit(word[good]) || (good == 0 && word[good] == '-')) {
-        good++;
-    }
-    if (word[good]) {
-        hmp_usage(out, "invalid char '%c' in expression", word[good]);
-    } else {
-        hmp_usage(out, "number too large");
-    }
-    return false;
-}
-
 static void cmd_block_set_io_throttle(HmpOutput *out, const char *args)
 {
     g_autofree char *device = hmp_take_word(out, &args, "block device name");
     BlockIOThrottle limits = { .device = device };
     Error *err = NULL;
 
-    if (!device || !take_number(out, &args, &limits.bps) ||
-        !take_number(out, &args, &limits.bps_rd) || !take_number(out, &args, &limits.bps_wr) ||
-        !take_number(out, &args, &limits.iops) || !take_number(out, &args, &limits.iops_rd) ||
-        !take_number(out, &args, &limits.iops_wr) || !hmp_end(out, args)) {
+    if (!device || !hmp_take_number(out, &args, &limits.bps) ||
+        !hmp_take_number(out, &args, &limits.bps_rd) ||
+        !hmp_take_number(out, &args, &limits.bps_wr) ||
+        !hmp_take_number(out, &args, &limits.iops) ||
+        !hmp_take_number(out, &args, &limits.iops_rd) ||
+        !hmp_take_number(out, &args, &limits.iops_wr) || !hmp_end(out, args)) {
         return;
     }
     if (qmp_block_set_io_throttle(&limits, &err)) {

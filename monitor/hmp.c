@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "hw/core/runstate.h"
+#include "qapi/keyval.h"
 #include "util/report.h"
 
 static GPtrArray *commands; /* filled by constructors */
@@ -203,6 +204,45 @@ char *hmp_take_optional(HmpOutput *out, const char **p)
         hmp_usage(out, "%s: string expected", out->name);
     }
     return word;
+}
+
+bool hmp_take_number(HmpOutput *out, const char **args, int64_t *value)
+{
+    g_autofree char *word = hmp_take_optional(out, args);
+    size_t good = 0;
+
+    if (!word) {
+        hmp_usage(out, "unexpected end of expression");
+        return false;
+    }
+    if (parse_int64(word, value)) {
+        return true;
+    }
+    /* Digits too many, or something else behind them. */
+    while (g_ascii_isdigit(word[good]) || (good == 0 && word[good] == '-')) {
+        good++;
+    }
+    if (word[good]) {
+        hmp_usage(out, "invalid char '%c' in expression", word[good]);
+    } else {
+        hmp_usage(out, "number too large");
+    }
+    return false;
+}
+
+bool hmp_take_int32(HmpOutput *out, const char **args, uint32_t *value)
+{
+    int64_t number;
+
+    if (!hmp_take_number(out, args, &number)) {
+        return false;
+    }
+    if (number < 0 || number > UINT32_MAX) {
+        hmp_usage(out, "'%s' has failed: integer is for 32-bit values", out->name);
+        return false;
+    }
+    *value = (uint32_t)number;
+    return true;
 }
 
 bool hmp_take_flags(HmpOutput *out, const char **p, const char *known, bool found[256])

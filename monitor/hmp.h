@@ -26,6 +26,9 @@ const HmpCommand *hmp_find(const char *name);
 char *hmp_take_word(HmpOutput *out, const char **p, const char *what);
 /* As above, but NULL without a word about it if there is none. */
 char *hmp_take_optional(HmpOutput *out, const char **p);
+/* A number; with _int32 one of 32 bits without a sign. */
+bool hmp_take_number(HmpOutput *out, const char **p, int64_t *value);
+bool hmp_take_int32(HmpOutput *out, const char **p, uint32_t *value);
 /* Flags such as -v: each character of `known` may occur; sets found[c]. */
 bool hmp_take_flags(HmpOutput *out, const char **p, const char *known, bool found[256]);
 /* Nothing may follow. */

@@ -369,3 +369,15 @@ out:
     return e;
 }
 QMP_REGISTER(x_query_virtio_queue_element)
+
+/* ---- x-query-virtio-vhost-queue-status ---- */
+
+VirtVhostQueueStatus *qmp_x_query_virtio_vhost_queue_status(
+    const q_x_query_virtio_vhost_queue_status_args *args, Error **errp)
+{
+    if (find_device(args->path, "VirtIODevice", errp)) {
+        error_set(errp, "Error: vhost device has not started yet");
+    }
+    return NULL;
+}
+QMP_REGISTER(x_query_virtio_vhost_queue_status)
