@@ -86,7 +86,6 @@ int scalar_parse_size(const char *value, uint64_t *out)
     uint64_t whole = 0;
     double fraction = 0, scale = 0.1, unit;
     int power = 0;
-    bool has_fraction = false;
 
     while (g_ascii_isspace(*p)) {
         p++;
@@ -107,7 +106,7 @@ int scalar_parse_size(const char *value, uint64_t *out)
         if (*end) {
             return -EINVAL;
         }
-        if (errno || (negative && whole)) {
+        if (errno || negative) {
             return -ERANGE;
         }
         *out = whole;
@@ -121,7 +120,6 @@ int scalar_parse_size(const char *value, uint64_t *out)
                     __builtin_add_overflow(whole, digit, &whole);
     }
     if (*p == '.') {
-        has_fraction = true;
         for (p++; g_ascii_isdigit(*p); p++) {
             digits = true;
             fraction += (*p - '0') * scale;
@@ -138,10 +136,10 @@ int scalar_parse_size(const char *value, uint64_t *out)
         }
     }
     /* There is no half of a byte. */
-    if (has_fraction && power == 0) {
+    if (fraction > 0 && power == 0) {
         return -EINVAL;
     }
-    if (overflow || (negative && (whole || fraction > 0))) {
+    if (overflow || negative) {
         return -ERANGE;
     }
     if (__builtin_mul_overflow(whole, UINT64_C(1) << (10 * power), &whole)) {

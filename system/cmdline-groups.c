@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "qapi/qapi-misc.h"
@@ -129,18 +130,61 @@ bool cmd_group_add(const CmdGroup *g, Opts *opts, Error **errp)
     return g->add(opts, errp);
 }
 
+static gint compare_lines(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* "help" among the parameters of an option that has no help of its own. */
+static G_GNUC_NORETURN void show_params(const CmdGroup *g)
+{
+    g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
+
+    for (const CmdParam *p = g->params; p->name; p++) {
+        const char *type = g_str_equal(p->type, "boolean") ? "<bool (on/off)>"
+                           : g_str_equal(p->type, "string") ? "<str>"
+                           : g_str_equal(p->type, "number") ? "<num>"
+                                                            : "<size>";
+        g_autofree char *left = g_strdup_printf("  %s=%s", p->name, type);
+
+        g_ptr_array_add(lines, p->help ? g_strdup_printf("%-24s - %s", left, p->help)
+                                       : g_strdup(left));
+    }
+    g_ptr_array_sort(lines, compare_lines);
+    printf("%s options:\n", g->name);
+    for (guint i = 0; i < lines->len; i++) {
+        printf("%s\n", (char *)lines->pdata[i]);
+    }
+    exit(1); /* the machine does not start, and scripts must not take it for success */
+}
+
 bool cmd_group_parse(const CmdGroup *g, const char *arg, bool *help, Error **errp)
 {
+    size_t len = strcspn(arg, "=,");
+    bool is_value = !help && g->implied && *arg && arg[len] != '=';
+    /* Without help of its own, the word is what is implied: "-name help" is a name. */
+    g_autofree char *full = is_value ? g_strdup_printf("%s=%s", g->implied, arg) : g_strdup(arg);
     bool wants_help = false;
-    Opts *opts = opts_parse(arg, g->implied, &wants_help, errp);
+    Opts *opts = opts_parse(full, g->implied, &wants_help, errp);
 
     if (!opts) {
         return false;
     }
-    if (help) {
-        *help = wants_help;
+    if (wants_help && !help && g->checked) {
+        show_params(g);
     }
-    if (wants_help && help) {
+    if (wants_help && !help) {
+        error_set(errp, "Invalid parameter 'help'");
+        opts_free(opts);
+        return false;
+    }
+    if (opts->id && g->merged) {
+        error_set(errp, "Invalid parameter 'id'");
+        opts_free(opts);
+        return false;
+    }
+    if (wants_help) {
+        *help = true;
         opts_free(opts);
         return true;
     }

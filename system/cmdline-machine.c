@@ -205,7 +205,11 @@ static const CmdParam smp_params[] = {
 static const CmdGroup smp_group = { "smp-opts", "cpus", smp_params, false, group_smp_add, NULL };
 CMD_GROUP(smp_group)
 
-/* Memory sizes are in MiB unless they have a suffix. */
+/*
+ * Sizes of RAM are in MiB unless they have a suffix: a text that ends with a digit gets an "M". So
+ * hexadecimal, which takes no suffix, is good for nothing here, and a size of the address space's
+ * order is said to be none.
+ */
 static bool memory_size(const char *key, const char *text, bool mebi, char **out, Error **errp)
 {
     g_autoptr(Opts) one = opts_new(NULL);
@@ -216,11 +220,12 @@ static bool memory_size(const char *key, const char *text, bool mebi, char **out
         return false;
     }
     if (mebi && g_ascii_isdigit(text[strlen(text) - 1])) {
-        if (bytes > UINT64_MAX >> 20) {
-            error_set(errp, "Value '%s' is out of range for parameter '%s'", text, key);
+        g_autofree char *with_unit = g_strdup_printf("%sM", text);
+
+        if (!parse_size(with_unit, &bytes)) {
+            error_set(errp, "Parameter 'memory.%s' expects size", key);
             return false;
         }
-        bytes <<= 20;
     }
     *out = g_strdup_printf("%" PRIu64, bytes);
     return true;
@@ -261,13 +266,13 @@ static bool group_memory_add(Opts *opts, Error **errp)
 }
 
 static const CmdParam memory_params[] = {
-    { "size", "string", NULL }, /* checked above, with its own words */
+    { "size", "size", NULL },
     { "slots", "number", NULL },
-    { "maxmem", "string", NULL },
+    { "maxmem", "size", NULL },
     { NULL, NULL, NULL },
 };
 static const CmdGroup memory_group = { "memory", "size", memory_params, true, group_memory_add,
-                                       NULL };
+                                       NULL, true };
 CMD_GROUP(memory_group)
 
 static bool parse_m(const char *arg, Error **errp)
@@ -286,6 +291,19 @@ static bool parse_boot(const char *arg, Error **errp)
     json = parse_object(arg, "order", &help, errp);
     if (!json) {
         return false;
+    }
+    if (help) {
+        static const char *const keys[] = {
+            "menu=<bool (on/off)>", "once=<str>",   "order=<str>", "reboot-timeout=<num>",
+            "splash-time=<num>",    "splash=<str>", "strict=<bool (on/off)>",
+        };
+
+        json_node_unref(json);
+        printf("boot-opts options:\n");
+        for (guint i = 0; i < G_N_ELEMENTS(keys); i++) {
+            printf("  %s\n", keys[i]);
+        }
+        exit(0);
     }
     machine_set_object("boot", json);
     return true;
@@ -400,7 +418,7 @@ static bool group_rtc_add(Opts *opts, Error **errp)
     return true;
 }
 
-static const CmdGroup rtc_group = { "rtc", NULL, rtc_params, true, group_rtc_add, NULL };
+static const CmdGroup rtc_group = { "rtc", NULL, rtc_params, true, group_rtc_add, NULL, true };
 CMD_GROUP(rtc_group)
 
 static bool parse_rtc(const char *arg, Error **errp)
@@ -421,7 +439,8 @@ static const CmdParam numa_params[] = {
     { "type", "string", "node, dist or cpu" },
     { NULL, NULL, NULL },
 };
-static const CmdGroup numa_group = { "numa", "type", numa_params, false, group_numa_add, NULL };
+static const CmdGroup numa_group = { "numa", "type", numa_params, false, group_numa_add, NULL,
+                                      true };
 CMD_GROUP(numa_group)
 
 static bool parse_numa(const char *arg, Error **errp)

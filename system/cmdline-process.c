@@ -46,7 +46,8 @@ static bool group_name_add(Opts *opts, Error **errp)
     return true;
 }
 
-static const CmdGroup name_group = { "name", "guest", name_params, true, group_name_add, NULL };
+static const CmdGroup name_group = { "name", "guest", name_params, true, group_name_add, NULL,
+                                      true };
 CMD_GROUP(name_group)
 
 static bool parse_name(const char *arg, Error **errp)
@@ -218,7 +219,7 @@ static bool group_action_add(Opts *opts, Error **errp)
 }
 
 static const CmdGroup action_group = { "action", NULL, action_params, true, group_action_add,
-                                       NULL };
+                                       NULL, true };
 CMD_GROUP(action_group)
 
 static bool parse_action(const char *arg, Error **errp)

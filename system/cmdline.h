@@ -75,6 +75,7 @@ typedef struct CmdGroup {
     /* Takes opts over, also when it fails. */
     bool (*add)(Opts *opts, Error **errp);
     GPtrArray **items; /* of CmdItem, for -set; NULL: -set is not possible */
+    bool merged;       /* the options add up to one, which has no id */
 } CmdGroup;
 
 void cmd_group_register(const CmdGroup *g);

@@ -189,6 +189,16 @@ static bool check_reserve(Object *obj, const Property *prop, Error **errp)
     return check_fixed(obj, prop, errp) && (!b->prealloc || check_prealloc(obj, prop, errp));
 }
 
+static bool check_hugetlbsize(Object *obj, const Property *prop, Error **errp)
+{
+    if (MEMORY_BACKEND(obj)->hugetlbsize == 0) {
+        error_set(errp, "Property '%s.%s' doesn't take value '0'", object_type_name(obj),
+                  prop->name);
+        return false;
+    }
+    return check_fixed(obj, prop, errp);
+}
+
 static void merge_changed(Object *obj, const Property *prop)
 {
     MemoryBackend *b = MEMORY_BACKEND(obj);
@@ -300,7 +310,7 @@ static const Property memfd_props[] = {
     BACKEND_BOOL("hugetlb", hugetlb, false, "Use huge pages", .check = check_fixed),
     {.name = "hugetlbsize", .type = &prop_object_size,
      .offset = offsetof(MemoryBackend, hugetlbsize), .description = "Huge pages size (ex: 2M, 1G)",
-     .check = check_fixed},
+     .check = check_hugetlbsize},
     BACKEND_BOOL("seal", seal, true, "Seal growing & shrinking", .check = check_fixed),
     PROP_END,
 };

@@ -4,6 +4,9 @@
 
 #include "hw/core/machine.h"
 
+/* RAM is a multiple of this many bytes: a memory slot of KVM takes whole pages. */
+#define RAM_UNIT 8192
+
 /* ---- "smp", "memory" and "boot", which are objects of their own ---- */
 
 /* Keys get `name` and a dot in front, as messages show them. */
@@ -70,6 +73,7 @@ static bool option_memory(MachineState *m, JsonNode *value, Error **errp)
         return false;
     }
     bool has_size = opts_get(opts, "memory.size") != NULL,
+         has_slots = opts_get(opts, "memory.slots") != NULL,
          has_max = opts_get(opts, "memory.max-size") != NULL;
 
     if (!opts_take_size(opts, "memory.size", m->ram_size, &size, errp) ||
@@ -77,7 +81,10 @@ static bool option_memory(MachineState *m, JsonNode *value, Error **errp)
         !opts_take_uint(opts, "memory.slots", 0, &slots, errp) || !nothing_left(opts, errp)) {
         return false;
     }
-    if (slots && !has_max) {
+    if (size <= UINT64_MAX - RAM_UNIT) {
+        size = (size + RAM_UNIT - 1) / RAM_UNIT * RAM_UNIT;
+    }
+    if (has_slots && !has_max) {
         error_set(errp, "slots specified but no max-size");
         return false;
     }
