@@ -169,6 +169,45 @@ static bool parse_serial(const char *arg, Error **errp)
     return true;
 }
 
+/* -device isa-debugcon on a chardev that is made for it. Its own option, as "port 0xe9". */
+static bool parse_debugcon(const char *arg, Error **errp)
+{
+    const char *label = "debugcon", *text = arg;
+    bool monitor = g_str_has_prefix(arg, "mon:");
+    Opts *device;
+
+    if (g_str_has_prefix(arg, "chardev:")) {
+        label = arg + strlen("chardev:");
+    } else {
+        Opts *chardev = chardev_parse_legacy(label, monitor ? text + strlen("mon:") : text);
+
+        if (!chardev) {
+            error_set(errp, "invalid character backend '%s'", arg);
+            return false;
+        }
+        if (monitor) {
+            opts_set(chardev, "mux", "on");
+        }
+        if (!cmd_group_add(&chardev_group, chardev, errp)) {
+            return false;
+        }
+    }
+    if (monitor) {
+        Opts *mon = opts_new(NULL);
+
+        opts_set(mon, "mode", "readline");
+        opts_set(mon, "chardev", label);
+        config.has_monitor = true;
+        if (!group_mon_add(mon, errp)) {
+            return false;
+        }
+    }
+    device = opts_new("debugcon");
+    opts_set(device, "driver", "isa-debugcon");
+    opts_set(device, "chardev", label);
+    return cmd_group_add(cmd_group_find("device"), device, errp);
+}
+
 static bool parse_parallel(const char *arg, Error **errp)
 {
     if (!g_str_equal(arg, "none")) {
@@ -261,6 +300,8 @@ static const CmdOption char_options[] = {
     { "monitor", true, parse_monitor, "-monitor dev    text monitor" },
     { "serial", true, parse_serial, "-serial dev     serial port" },
     { "parallel", true, parse_parallel, "-parallel none" },
+    { "debugcon", true, parse_debugcon,
+      "-debugcon dev   what the guest writes to port 0xe9 (-device isa-debugcon)" },
     { "qtest", true, parse_qtest, "-qtest dev      socket by which a test drives the machine" },
     { "qtest-log", true, parse_qtest_log, "-qtest-log file transcript of it" },
     { "add-fd", true, parse_add_fd,

@@ -153,7 +153,6 @@ static const CmdOption refused_options[] = {
     REFUSED("compat", true),
     REFUSED("d", true),
     REFUSED("D", true),
-    REFUSED("debugcon", true),
     REFUSED("dfilter", true),
     REFUSED("dtb", true),
     REFUSED("dump-vmstate", true),

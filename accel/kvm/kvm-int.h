@@ -48,7 +48,7 @@ void kvm_ioapic_route(unsigned pin, bool connected, uint64_t addr, uint32_t data
 
 /* kvm-irqchip.c: the interrupt controllers and the timer that the kernel emulates, and their state
  * after a reset. Runs in: main thread. */
-bool kvm_irqchip_create(Error **errp);
+bool kvm_irqchip_create(bool with_pit, Error **errp);
 void kvm_irqchip_reset(void);
 /* kvm-pit.c: the timer as a device. Runs in: main thread. */
 bool kvm_pit_create(MachineState *m, Error **errp);

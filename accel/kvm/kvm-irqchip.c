@@ -14,19 +14,32 @@
 
 static struct kvm_irqchip chips[3];
 static struct kvm_pit_state2 pit;
+static bool has_pit;
 
-static bool irqchip_create_full(Error **errp)
+static bool create_pit(Error **errp)
 {
     struct kvm_pit_config config = { .flags = KVM_PIT_SPEAKER_DUMMY };
+    int ret = kvm_ioctl(kvm.vm_fd, KVM_CREATE_PIT2, &config);
+
+    if (ret < 0) {
+        error_set_errno(errp, -ret, "Create kernel PIC irqchip failed");
+        return false;
+    }
+    ret = kvm_ioctl(kvm.vm_fd, KVM_GET_PIT2, &pit);
+    if (ret < 0) {
+        error_set_errno(errp, -ret, "KVM_GET_PIT2");
+        return false;
+    }
+    has_pit = true;
+    return true;
+}
+
+static bool irqchip_create_full(bool with_pit, Error **errp)
+{
     int ret = kvm_ioctl(kvm.vm_fd, KVM_CREATE_IRQCHIP, NULL);
 
     if (ret < 0) {
         error_set_errno(errp, -ret, "Create kernel irqchip failed");
-        return false;
-    }
-    ret = kvm_ioctl(kvm.vm_fd, KVM_CREATE_PIT2, &config);
-    if (ret < 0) {
-        error_set_errno(errp, -ret, "Create kernel PIC irqchip failed");
         return false;
     }
     for (unsigned i = 0; i < G_N_ELEMENTS(chips); i++) {
@@ -37,12 +50,7 @@ static bool irqchip_create_full(Error **errp)
             return false;
         }
     }
-    ret = kvm_ioctl(kvm.vm_fd, KVM_GET_PIT2, &pit);
-    if (ret < 0) {
-        error_set_errno(errp, -ret, "KVM_GET_PIT2");
-        return false;
-    }
-    return true;
+    return !with_pit || create_pit(errp);
 }
 
 static void pic_raised(void)
@@ -69,9 +77,9 @@ static bool irqchip_create_split(Error **errp)
     return true;
 }
 
-bool kvm_irqchip_create(Error **errp)
+bool kvm_irqchip_create(bool with_pit, Error **errp)
 {
-    return kvm.split ? irqchip_create_split(errp) : irqchip_create_full(errp);
+    return kvm.split ? irqchip_create_split(errp) : irqchip_create_full(with_pit, errp);
 }
 
 void kvm_irqchip_reset(void)
@@ -86,7 +94,7 @@ void kvm_irqchip_reset(void)
 
         ret = kvm_ioctl(kvm.vm_fd, KVM_SET_IRQCHIP, &chip);
     }
-    if (ret >= 0) {
+    if (ret >= 0 && has_pit) {
         ret = kvm_ioctl(kvm.vm_fd, KVM_SET_PIT2, &pit);
     }
     if (ret < 0) {

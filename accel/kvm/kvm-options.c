@@ -8,20 +8,18 @@
 #include "kvm-int.h"
 #include "util/report.h"
 
-/* Pages that a shadow page table can have: KVM wants so many at least. */
-#define SHADOW_PAGES_MIN 64
 #define PAGE_SHIFT_4K    12
 
 static bool set_shadow_mem(int64_t bytes, Error **errp)
 {
-    uint64_t pages = (uint64_t)bytes >> PAGE_SHIFT_4K;
     int ret;
 
     if (bytes < 0) {
         return true; /* KVM chooses by the guest's RAM */
     }
+    /* It wants 64 pages at least. */
     ret = kvm_ioctl(kvm.vm_fd, KVM_SET_NR_MMU_PAGES,
-                    (void *)(uintptr_t)MAX(pages, SHADOW_PAGES_MIN));
+                    (void *)(uintptr_t)((uint64_t)bytes >> PAGE_SHIFT_4K));
     if (ret < 0) {
         error_set_errno(errp, -ret, "kvm-shadow-mem=%" PRId64, bytes);
     }

@@ -191,13 +191,19 @@ static void kvm_reset(void *opaque)
 static bool kvm_make_vm(const KvmAccel *accel, MachineState *m, Error **errp)
 {
     uint64_t identity_map = KVM_IDENTITY_MAP;
+    KvmOptions options = accel->options;
+    bool with_pit;
     int ret;
+
+    if (options.shadow_mem < 0) {
+        options.shadow_mem = m->kvm_shadow_mem;
+    }
 
     if (!kvm_open(accel->device ? accel->device : "/dev/kvm", errp) || !kvm_check_caps(errp) ||
         !kvm_check_machine(m, errp)) {
         return false;
     }
-    if ((m->cpu_pm && !kvm_enable_cpu_pm(errp)) || !kvm_options_apply(&accel->options, errp)) {
+    if ((m->cpu_pm && !kvm_enable_cpu_pm(errp)) || !kvm_options_apply(&options, errp)) {
         return false;
     }
     ret = kvm_ioctl(kvm.vm_fd, KVM_SET_IDENTITY_MAP_ADDR, &identity_map);
@@ -214,8 +220,9 @@ static bool kvm_make_vm(const KvmAccel *accel, MachineState *m, Error **errp)
         return false;
     }
     kvm.run_size = ret;
-    return kvm_irqchip_create(errp) && kvm_irq_init(errp) &&
-           (kvm.split || !MACHINE_CLASS(m)->default_cpu_type || kvm_pit_create(m, errp));
+    with_pit = MACHINE_CLASS(m)->default_cpu_type && m->pit != ON_OFF_AUTO_OFF;
+    return kvm_irqchip_create(with_pit, errp) && kvm_irq_init(errp) &&
+           (kvm.split || !with_pit || kvm_pit_create(m, errp));
 }
 
 static bool kvm_accel_init(Object *obj, MachineState *m, Error **errp)

@@ -196,6 +196,20 @@ static bool option_kernel_irqchip(MachineState *m, JsonNode *value, Error **errp
     return true;
 }
 
+/* Of the accelerator; but clients know it as the machine's. */
+static bool option_kvm_shadow_mem(MachineState *m, JsonNode *value, Error **errp)
+{
+    const char *s = JSON_NODE_HOLDS_VALUE(value) && json_node_get_value_type(value) == G_TYPE_STRING
+                        ? json_node_get_string(value)
+                        : "";
+
+    if (!parse_int64(s, &m->kvm_shadow_mem)) {
+        error_set(errp, "-machine kvm-shadow-mem=%s: Parameter 'kvm-shadow-mem' expects int64", s);
+        return false;
+    }
+    return true;
+}
+
 bool machine_configure(MachineState *m, JsonObject *options, QapiForm form, Error **errp)
 {
     static const struct {
@@ -206,6 +220,7 @@ bool machine_configure(MachineState *m, JsonObject *options, QapiForm form, Erro
         {"memory", option_memory},
         {"boot", option_boot},
         {"kernel-irqchip", option_kernel_irqchip},
+        {"kvm-shadow-mem", option_kvm_shadow_mem},
     };
     JsonObjectIter it;
     const char *key;

@@ -137,6 +137,7 @@ MachineState *machine_new(MachineClass *mc)
 
     m->ram_size = mc->default_ram_size ? mc->default_ram_size : DEFAULT_RAM_SIZE;
     m->maxram_size = m->ram_size;
+    m->kvm_shadow_mem = -1;
     m->smp = (SmpConfig){1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     m->defaults = true;
     m->boot_splash_time = m->boot_reboot_timeout = -1;

@@ -132,6 +132,7 @@ bool pc_basic_devices_init(MachineState *m, DeviceState *host, BusState *isa, Er
         g_autoptr(Object) dev = NULL;
 
         if ((!m->i8042 && g_str_equal(isa_devices[i], "i8042")) ||
+            (m->pit == ON_OFF_AUTO_OFF && g_str_equal(isa_devices[i], "isa-pit")) ||
             (!irqchip_ops() && i >= KERNEL_HAS)) {
             continue;
         }
@@ -188,7 +189,7 @@ static const Property pc_props[] = {
     PC_ON_OFF_AUTO("vmport", vmport, refuse_auto_on, "Enable vmport (pc & q35)"),
     PC_ON_OFF_AUTO("smm", smm, refuse_auto_on, "Enable SMM"),
     PC_ON_OFF_AUTO("pic", pic, refuse_auto_off, "Enable i8259 PIC"),
-    PC_ON_OFF_AUTO("pit", pit, refuse_auto_off, "Enable i8254 PIT"),
+    PC_ON_OFF_AUTO("pit", pit, NULL, "Enable i8254 PIT"),
     PC_BOOL("hpet", hpet, false, refuse_on, "Enable/disable high precision event timer emulation"),
     PC_BOOL("i8042", i8042, true, NULL,
             "Enable/disable Intel 8042 PS/2 controller emulation"),

@@ -226,7 +226,7 @@ class KvmStartErrors(QtestCase):
 
     def test_options_of_the_accelerator(self):
         kernel = self.file('k', elf(exit_code(0)))
-        for option in ('kvm-shadow-mem=16777216', 'kvm-shadow-mem=-1', 'kvm-shadow-mem=0',
+        for option in ('kvm-shadow-mem=16777216', 'kvm-shadow-mem=-1', 'kvm-shadow-mem=262144',
                        'dirty-ring-size=0', 'dirty-ring-size=1024', 'notify-vmexit=run',
                        'notify-vmexit=internal-error', 'notify-vmexit=disable,notify-window=9'):
             with self.subTest(option):
@@ -234,9 +234,17 @@ class KvmStartErrors(QtestCase):
         for option, message in (('dirty-ring-size=1000', 'must be a power of two'),
                                 ('dirty-ring-size=x', "'dirty-ring-size' expects"),
                                 ('notify-vmexit=x', "'notify-vmexit' does not accept value 'x'"),
+                                ('kvm-shadow-mem=0', 'kvm-shadow-mem=0: Invalid argument'),
+                                ('kvm-shadow-mem=16M', "'kvm-shadow-mem' expects"),
                                 ('kvm-shadow-mem=x', "'kvm-shadow-mem' expects")):
             with self.subTest(option):
                 self.refused(['-accel kvm,' + option, message], accel=('-accel', 'kvm,' + option))
+        for value in '16777216', '-1', '0x400000':
+            self.runs('-kernel', kernel, machine='q35,kvm-shadow-mem=' + value)
+        for value, message in (('16M', 'expects int64'), ('', 'expects int64'),
+                               ('0', 'Invalid argument'), ('4096', 'Invalid argument')):
+            self.refused(['kvm-shadow-mem=%s: ' % value, message],
+                         machine='q35,kvm-shadow-mem=' + value)
 
     def test_a_device_that_is_not_kvm(self):
         self.refused(['Could not access KVM kernel module: No such file', 'failed to initialize',

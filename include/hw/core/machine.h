@@ -55,6 +55,7 @@ struct MachineState {
     bool cpu_pm;          /* the guest idles on the processor instead of leaving it */
     bool dump_guest_core, mem_merge, graphics, usb, suppress_vmdesc;
     OnOffAuto acpi, vmport, smm, pic, pit;
+    int64_t kvm_shadow_mem; /* bytes of the page tables of KVM; -1: as it likes */
     bool hpet, i8042, sata, smbus;
     OnOffSplit kernel_irqchip; /* for KVM */
     bool boot_menu, boot_strict;  /* -boot menu=on, strict=on */
