@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "util/report.h"
+#include "util/stop-request.h"
 
 #define ACCEPT_RETRY_NS (200 * 1000 * 1000)
 
@@ -75,13 +76,6 @@ static void on_connection(void *opaque)
 
 static const AioFdOps listener_ops = { .read = on_connection };
 
-static int stop_fd = -1;
-
-void chardev_set_stop_fd(int fd)
-{
-    stop_fd = fd;
-}
-
 static bool wait_for_peer(Chardev *c, Error **errp)
 {
     SocketState *s = c->state;
@@ -91,7 +85,7 @@ static bool wait_for_peer(Chardev *c, Error **errp)
     for (;;) {
         struct pollfd p[2] = {
             { .fd = s->listen_fd, .events = POLLIN },
-            { .fd = stop_fd, .events = POLLIN }, /* -1 is skipped */
+            { .fd = stop_request_fd(), .events = POLLIN }, /* -1 is skipped */
         };
         int fd;
 

@@ -40,18 +40,44 @@ Object *object_objects_root(void)
     return object_container("/objects");
 }
 
-/* "device[*]" becomes "device[N]" with the first free N. */
+/* N of "stem[N]" as it is written here, without leading zeros; false if the name is another one. */
+static bool name_number(const char *name, const char *stem, size_t stem_len, guint64 *n)
+{
+    const char *digits = name + stem_len + 1;
+    char *end;
+
+    if (strncmp(name, stem, stem_len) || name[stem_len] != '[' || !g_ascii_isdigit(*digits) ||
+        (digits[0] == '0' && digits[1] != ']')) {
+        return false;
+    }
+    *n = g_ascii_strtoull(digits, &end, 10);
+    return !strcmp(end, "]");
+}
+
+/*
+ * "device[*]" becomes "device[N]" with the first free N. Looks at each sibling once: a machine may
+ * have thousands of them, and gets them one by one.
+ */
 static char *unique_name(Object *parent, const char *pattern)
 {
-    g_autofree char *stem = g_strndup(pattern, strlen(pattern) - strlen("[*]"));
+    size_t stem_len = strlen(pattern) - strlen("[*]");
+    guint len = parent->dynamic ? parent->dynamic->len : 0;
+    /* Of len + 1 numbers one is free. */
+    g_autofree bool *taken = g_new0(bool, len + 1);
+    guint free_one = 0;
 
-    for (unsigned i = 0;; i++) {
-        char *name = g_strdup_printf("%s[%u]", stem, i);
-        if (!object_dynamic(parent, name)) {
-            return name;
+    for (guint i = 0; i < len; i++) {
+        const Dynamic *d = parent->dynamic->pdata[i];
+        guint64 n;
+
+        if (name_number(d->name, pattern, stem_len, &n) && n <= len) {
+            taken[n] = true;
         }
-        g_free(name);
     }
+    while (taken[free_one]) {
+        free_one++;
+    }
+    return g_strdup_printf("%.*s[%u]", (int)stem_len, pattern, free_one);
 }
 
 bool object_add_child(Object *parent, const char *name, Object *child, Error **errp)

@@ -11,6 +11,7 @@
 #include "util/offload.h"
 #include "util/biglock.h"
 #include "util/report.h"
+#include "util/stop-request.h"
 
 static void check_options(void)
 {
@@ -65,7 +66,7 @@ static void start_process(void)
     or_exit(sandbox_install(&config.sandbox, false, &err), &err);
     or_exit(aio_main_init(&err), &err);
     big_lock();
-    chardev_set_stop_fd(process_signals_init());
+    stop_request_set_fd(process_signals_init());
     if (config.pidfile) {
         or_exit(process_pidfile(config.pidfile, &err), &err);
     }

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/stop-request.h"
+
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -22,20 +24,32 @@ typedef struct Populate {
     int err;
 } Populate;
 
+/* So much takes a fraction of a second; then it is time to look whether anybody waits. */
+#define POPULATE_STEP ((size_t)256 << 20)
+
+static int populate_step(uint8_t *from, size_t len)
+{
+    if (madvise(from, len, MADV_POPULATE_WRITE) == 0) {
+        return 0;
+    }
+    if (errno != EINVAL) {
+        return errno;
+    }
+    /* Kernels before 5.14: write each page without changing it; the guest may run already. */
+    for (size_t i = 0; i < len; i += 4096) {
+        __atomic_fetch_or(&from[i], 0, __ATOMIC_RELAXED);
+    }
+    return 0;
+}
+
 static void *populate_run(void *opaque)
 {
     Populate *p = opaque;
 
-    if (madvise(p->from, p->len, MADV_POPULATE_WRITE) == 0) {
-        return NULL;
-    }
-    if (errno != EINVAL) {
-        p->err = errno;
-        return NULL;
-    }
-    /* Kernels before 5.14: write each page without changing it; the guest may run already. */
-    for (size_t i = 0; i < p->len; i += 4096) {
-        __atomic_fetch_or(&p->from[i], 0, __ATOMIC_RELAXED);
+    for (size_t done = 0; done < p->len && !p->err; done += POPULATE_STEP) {
+        p->err = stop_requested("", NULL)
+                     ? EINTR
+                     : populate_step(p->from + done, MIN(p->len - done, POPULATE_STEP));
     }
     return NULL;
 }

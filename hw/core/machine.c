@@ -9,6 +9,7 @@
 #include "hw/core/hostmem.h"
 #include "hw/core/numa.h"
 #include "util/biglock.h"
+#include "util/stop-request.h"
 
 #define DEFAULT_RAM_SIZE (128ULL << 20)
 
@@ -257,8 +258,13 @@ static bool machine_cpus_init(MachineState *m, Error **errp)
         return true; /* the machine has no processors */
     }
     for (unsigned i = 0; i < m->smp.cpus; i++) {
-        g_autoptr(Object) cpu = object_new(type);
+        g_autoptr(Object) cpu = NULL;
 
+        /* The kernel takes its time to make many. */
+        if (stop_requested("making processors", errp)) {
+            return false;
+        }
+        cpu = object_new(type);
         CPU(cpu)->index = i;
         if (!device_realize(DEVICE(cpu), NULL, errp)) {
             return false;

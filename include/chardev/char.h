@@ -53,8 +53,6 @@ bool chardev_is_claimed(const Chardev *c);
 GPtrArray *chardev_backend_names(void);
 /* stdio is refused from now on (-daemonize). */
 void chardev_forbid_stdio(void);
-/* Waiting for a peer ends with an error when this descriptor is readable. */
-void chardev_set_stop_fd(int fd);
 
 /* Claims it; false if it has a front end already (chardev 'x' is already in use). If it is already
  * open the OPENED event follows at once. */
