@@ -3,6 +3,7 @@
 #include "util/aio.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -13,6 +14,9 @@
 
 #include "aio-internal.h"
 #include "util/report.h"
+
+/* Descriptors that a parked context watches at most. */
+#define PARK_FDS 64
 
 #define DEFAULT_POOL_MAX 64
 
@@ -52,6 +56,10 @@ static void context_free(AioContext *ctx)
     if (ctx->wake_fd >= 0) {
         close(ctx->wake_fd);
     }
+    if (ctx->park_fd[0] >= 0) {
+        close(ctx->park_fd[0]);
+        close(ctx->park_fd[1]);
+    }
     if (ctx->epoll_fd >= 0) {
         close(ctx->epoll_fd);
     }
@@ -68,6 +76,7 @@ AioContext *aio_context_new(Error **errp)
     ctx->ref = 1;
     ctx->epoll_fd = -1;
     ctx->wake_fd = -1;
+    ctx->park_fd[0] = ctx->park_fd[1] = -1;
     ctx->pool_max = DEFAULT_POOL_MAX;
     ctx->virtual_deadline = INT64_MAX;
     ctx->contexts_link.data = ctx;
@@ -248,17 +257,59 @@ struct io_uring_sqe *aio_sqe(AioContext *ctx, AioCompletion *c)
  */
 void aio_wake(AioContext *ctx)
 {
-    int sleeping = AIO_SLEEPING;
+    int saved_errno = errno;
+    ssize_t len = 0;
 
-    if (__atomic_load_n(&ctx->wake_state, __ATOMIC_SEQ_CST) == AIO_SLEEPING &&
-        __atomic_compare_exchange_n(&ctx->wake_state, &sleeping, AIO_AWAKE, false, __ATOMIC_SEQ_CST,
-                                    __ATOMIC_SEQ_CST)) {
-        int saved_errno = errno;
-        ssize_t len = eventfd_write(ctx->wake_fd, 1);
-
-        g_assert(len == 0 || errno == EAGAIN);
-        errno = saved_errno;
+    if (__atomic_load_n(&ctx->wake_state, __ATOMIC_SEQ_CST) == AIO_AWAKE) {
+        return;
     }
+    switch (__atomic_exchange_n(&ctx->wake_state, AIO_AWAKE, __ATOMIC_SEQ_CST)) {
+    case AIO_SLEEPING:
+        len = eventfd_write(ctx->wake_fd, 1);
+        break;
+    case AIO_PARKED:
+        len = write(ctx->park_fd[1], "", 1);
+        break;
+    default:
+        break;
+    }
+    g_assert(len >= 0 || errno == EAGAIN);
+    errno = saved_errno;
+}
+
+static bool park_pipe(AioContext *ctx)
+{
+    return ctx->park_fd[0] >= 0 || pipe2(ctx->park_fd, O_CLOEXEC | O_NONBLOCK) == 0;
+}
+
+/*
+ * Besides where an engine would wait badly, this is for loops that hand a CPU to each other. A
+ * write to a pipe, other than to an eventfd, tells the scheduler that the writer is about to sleep:
+ * so it puts the woken thread on the writer's CPU, and not on that of the guest's processor.
+ */
+bool aio_park(AioContext *ctx, int64_t timeout_ns)
+{
+    struct timespec ts = {timeout_ns / 1000000000, timeout_ns % 1000000000};
+    struct pollfd fds[PARK_FDS];
+    char drain[16];
+    int n;
+
+    if (!park_pipe(ctx) || (n = ctx->ops->wait_fds(ctx, fds + 1, PARK_FDS - 1)) < 0) {
+        return false;
+    }
+    fds[0] = (struct pollfd){.fd = ctx->park_fd[0], .events = POLLIN};
+    __atomic_store_n(&ctx->wake_state, AIO_PARKED, __ATOMIC_SEQ_CST);
+    if (!aio_work_pending(ctx)) {
+        ppoll(fds, (nfds_t)n + 1, timeout_ns < 0 ? NULL : &ts, NULL);
+    }
+    __atomic_store_n(&ctx->wake_state, AIO_AWAKE, __ATOMIC_SEQ_CST);
+    /* One who has seen it parked may write after this: then the next sleep ends early. */
+    if (fds[0].revents) {
+        while (read(ctx->park_fd[0], drain, sizeof(drain)) == sizeof(drain)) {
+            continue;
+        }
+    }
+    return true;
 }
 
 void aio_kick(AioContext *ctx)

@@ -2,7 +2,6 @@
 /* The event loop's engine where io_uring is missing or forbidden. */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -170,6 +169,17 @@ static void epoll_wait_events(AioContext *ctx, int64_t timeout_ns)
     }
 }
 
+static int epoll_wait_fds(AioContext *ctx, struct pollfd *fds, int max)
+{
+    EpollEngine *e = ctx->engine;
+
+    if (e->always.length > 0) {
+        return -1;
+    }
+    fds[0] = (struct pollfd){.fd = ctx->epoll_fd, .events = POLLIN};
+    return 1;
+}
+
 static bool epoll_collect(AioContext *ctx)
 {
     return false; /* readiness has been taken in by wait, and there are no completions */
@@ -202,6 +212,7 @@ const AioEngineOps aio_engine_epoll = {
     .fd_update = epoll_fd_update,
     .fd_del = epoll_unregister,
     .wait = epoll_wait_events,
+    .wait_fds = epoll_wait_fds,
     .collect = epoll_collect,
     .flush = epoll_flush,
     .peek = epoll_peek,

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <liburing.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -403,7 +402,7 @@ static bool uring_collect(AioContext *ctx)
  * Waiting for events only, with no request of a disk in flight. To the kernel an armed poll is a
  * request like any other, and whoever waits for one waits for I/O: an idle process would show as
  * pressure on the disks (/proc/pressure/io) and as time in iowait. So it is told better, or, where
- * it does not understand that, waited for in poll(2).
+ * it does not understand that, not waited for in the ring; see uring_wait_badly().
  */
 static void wait_idle(UringEngine *e, const struct __kernel_timespec *ts)
 {
@@ -412,17 +411,17 @@ static void wait_idle(UringEngine *e, const struct __kernel_timespec *ts)
     if (io_uring_sq_ready(&e->ring) > 0) {
         check_submit(io_uring_submit(&e->ring));
     }
-    if (e->ring.features & IORING_FEAT_NO_IOWAIT) {
-        check_submit(io_uring_enter2((unsigned)e->ring.ring_fd, 0, 1,
-                                     IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG |
-                                         IORING_ENTER_NO_IOWAIT,
-                                     (sigset_t *)&arg, sizeof(arg)));
-    } else if (io_uring_cq_ready(&e->ring) == 0) {
-        struct pollfd fd = {.fd = e->ring.ring_fd, .events = POLLIN};
-        struct timespec limit = {ts ? ts->tv_sec : 0, ts ? ts->tv_nsec : 0};
+    check_submit(io_uring_enter2((unsigned)e->ring.ring_fd, 0, 1,
+                                 IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG |
+                                     IORING_ENTER_NO_IOWAIT,
+                                 (sigset_t *)&arg, sizeof(arg)));
+}
 
-        ppoll(&fd, 1, ts ? &limit : NULL, NULL);
-    }
+static bool uring_wait_badly(AioContext *ctx)
+{
+    UringEngine *e = ctx->engine;
+
+    return e->inflight == 0 && !(e->ring.features & IORING_FEAT_NO_IOWAIT);
 }
 
 static void uring_wait(AioContext *ctx, int64_t timeout_ns)
@@ -437,7 +436,7 @@ static void uring_wait(AioContext *ctx, int64_t timeout_ns)
         struct __kernel_timespec ts = {timeout_ns / 1000000000, timeout_ns % 1000000000};
         struct __kernel_timespec *limit = timeout_ns < 0 ? NULL : &ts;
 
-        if (e->inflight == 0) {
+        if (e->inflight == 0 && (e->ring.features & IORING_FEAT_NO_IOWAIT)) {
             wait_idle(e, limit);
         } else {
             check_submit(io_uring_submit_and_wait_timeout(&e->ring, &cqe, 1, limit, NULL));
@@ -453,6 +452,34 @@ static bool uring_peek(AioContext *ctx)
            (IO_URING_READ_ONCE(*e->ring.sq.kflags) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW));
 }
 
+/*
+ * The descriptors themselves: poll(2) on a ring is not woken by completions that wait for the
+ * ring's thread to run them (IORING_SETUP_DEFER_TASKRUN).
+ */
+static int uring_wait_fds(AioContext *ctx, struct pollfd *fds, int max)
+{
+    UringEngine *e = ctx->engine;
+    int n = 0;
+
+    if (e->inflight > 0) {
+        return -1;
+    }
+    uring_flush(ctx);
+    for (GList *l = e->arms.head; l; l = l->next) {
+        UringArm *arm = l->data;
+
+        /* What is polled is not waited for; its descriptor may say something that is known. */
+        if (!arm->h || arm->h->polling) {
+            continue;
+        }
+        if (n == max) {
+            return -1;
+        }
+        fds[n++] = (struct pollfd){.fd = arm->h->fd, .events = (short)arm->events};
+    }
+    return uring_peek(ctx) ? -1 : n;
+}
+
 static unsigned uring_inflight(AioContext *ctx)
 {
     return ((UringEngine *)ctx->engine)->inflight;
@@ -465,6 +492,8 @@ const AioEngineOps aio_engine_uring = {
     .fd_update = uring_fd_update,
     .fd_del = uring_fd_del,
     .wait = uring_wait,
+    .wait_fds = uring_wait_fds,
+    .wait_badly = uring_wait_badly,
     .collect = uring_collect,
     .flush = uring_flush,
     .peek = uring_peek,

@@ -20,10 +20,10 @@
 #include "aio-internal.h"
 
 /* What a loop may keep its place for while others wait. A change of places costs a few us. */
-#define SLICE_NS (200 * 1000)
+#define SLICE_NS (400 * 1000)
 /* Nobody keeps others waiting longer than this without having work himself: a little more than a
  * guest needs to answer a batch. */
-#define PASS_IDLE_NS 6000
+#define PASS_IDLE_NS 10000
 /* A place that has been held so long belongs to a thread that does not get a CPU, or is stuck. */
 #define STALE_NS (4 * 1000 * 1000)
 /* How long the gate stays closed, how often the scheduler is asked, and the part of the time (1/n)

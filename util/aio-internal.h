@@ -3,6 +3,8 @@
 #ifndef SPINDLE_UTIL_AIO_INTERNAL_H
 #define SPINDLE_UTIL_AIO_INTERNAL_H
 
+#include <poll.h>
+
 #include "util/aio.h"
 
 typedef struct AioEngineOps AioEngineOps;
@@ -23,6 +25,14 @@ struct AioEngineOps {
     /* Hands queued requests to the kernel; sleeps until an event or until timeout_ns has passed.
      * 0: does not sleep; negative: no limit. May return early for no reason. */
     void (*wait)(AioContext *ctx, int64_t timeout_ns);
+    /*
+     * For a sleep in poll(2) instead of wait(): hands queued requests to the kernel and fills in,
+     * of at most `max`, the descriptors that tell of an event. Returns how many; -1: poll(2) would
+     * not see everything, or something has arrived already.
+     */
+    int (*wait_fds)(AioContext *ctx, struct pollfd *fds, int max);
+    /* Whether such a sleep is better now; NULL: never. */
+    bool (*wait_badly)(AioContext *ctx);
     /* Takes in what has arrived: marks descriptors ready, runs completions. Returns whether a
      * completion ran. */
     bool (*collect)(AioContext *ctx);
@@ -102,7 +112,11 @@ typedef struct AioGate {
     int64_t delay_ns; /* as of then */
 } AioGate;
 
-typedef enum { AIO_AWAKE, AIO_SLEEPING } AioWakeState;
+typedef enum {
+    AIO_AWAKE,
+    AIO_SLEEPING, /* in the engine: wake_fd wakes it */
+    AIO_PARKED,   /* in poll(2): park_fd does */
+} AioWakeState;
 
 struct AioContext {
     gint ref;
@@ -112,6 +126,7 @@ struct AioContext {
     bool engine_asked; /* by the environment */
     int epoll_fd;      /* made early, so that the fallback cannot fail */
     int wake_fd;
+    int park_fd[2]; /* a pipe, made when first needed; -1 */
     GList contexts_link;
 
     /* ---- touched by other threads, atomically ---- */
@@ -161,11 +176,19 @@ struct AioContext {
 
 /* Wakes the context's thread if it sleeps. Async-signal-safe. Runs in: any thread. */
 void aio_wake(AioContext *ctx);
+/* Sleeps in poll(2) until woken, until an event, or until timeout_ns has passed (negative: no
+ * limit). Returns false at once if that cannot be done. Runs in: the context. */
+bool aio_park(AioContext *ctx, int64_t timeout_ns);
 /* Kicks every context that has a timer on the virtual clock. Runs in: any thread. */
 void aio_kick_virtual_clock_users(void);
 /* The earliest virtual deadline of all contexts except one; INT64_MAX: none.
  * Runs in: any thread. */
 int64_t aio_contexts_virtual_deadline(const AioContext *except);
+
+/* ---- aio-poll.c ---- */
+
+/* Whether there is something to do, leaving out timers and what only the engine knows. */
+bool aio_work_pending(AioContext *ctx);
 
 /* ---- aio-bh.c ---- */
 

@@ -44,8 +44,7 @@ static void cpu_relax(void)
 #endif
 }
 
-/* Without timers and without what only the engine knows. */
-static bool work_pending(AioContext *ctx)
+bool aio_work_pending(AioContext *ctx)
 {
     return ctx->ready.length > 0 || aio_bh_pending(ctx) ||
            __atomic_load_n(&ctx->kicked, __ATOMIC_SEQ_CST);
@@ -181,12 +180,12 @@ static WaitResult busy_wait_loop(AioContext *ctx, int64_t start, int64_t limit, 
             aio_defer_flush();
             ctx->ops->flush(ctx);
             now = since = now_ns();
-            if (now >= stay_until || work_pending(ctx) || ctx->ops->peek(ctx)) {
+            if (now >= stay_until || aio_work_pending(ctx) || ctx->ops->peek(ctx)) {
                 return WAIT_FOUND;
             }
             continue;
         }
-        if (work_pending(ctx) || ctx->ops->peek(ctx)) {
+        if (aio_work_pending(ctx) || ctx->ops->peek(ctx)) {
             ctx->waited_ns = MAX(ctx->waited_ns, now - since);
             return other;
         }
@@ -325,22 +324,31 @@ static void adapt(AioContext *ctx, int64_t waited, int64_t end)
 
 static void sleep_in_engine(AioContext *ctx, int64_t timeout)
 {
+    __atomic_store_n(&ctx->wake_state, AIO_SLEEPING, __ATOMIC_SEQ_CST);
+    ctx->ops->wait(ctx, aio_work_pending(ctx) ? 0 : timeout);
+    __atomic_store_n(&ctx->wake_state, AIO_AWAKE, __ATOMIC_SEQ_CST);
+}
+
+static void sleep_until_event(AioContext *ctx, int64_t timeout, bool parked)
+{
     bool locked;
 
-    __atomic_store_n(&ctx->wake_state, AIO_SLEEPING, __ATOMIC_SEQ_CST);
-    if (work_pending(ctx)) {
-        timeout = 0;
+    if (aio_work_pending(ctx)) {
+        ctx->ops->wait(ctx, 0);
+        return;
     }
+    parked = parked || (ctx->ops->wait_badly && ctx->ops->wait_badly(ctx));
+    counter_add(&ctx->counters.slept, 1);
     /* Others get their turn at the control plane only while its owner sleeps. */
-    if (timeout != 0) {
-        counter_add(&ctx->counters.slept, 1);
-    }
-    locked = timeout != 0 && big_lock_held();
+    locked = big_lock_held();
     if (locked) {
         big_unlock();
     }
-    ctx->ops->wait(ctx, timeout);
-    __atomic_store_n(&ctx->wake_state, AIO_AWAKE, __ATOMIC_SEQ_CST);
+    if (parked && aio_park(ctx, timeout)) {
+        ctx->ops->wait(ctx, 0);
+    } else {
+        sleep_in_engine(ctx, timeout);
+    }
     if (locked) {
         big_lock();
     }
@@ -374,7 +382,7 @@ static WaitResult wait_for_event(AioContext *ctx, int64_t start)
         aio_gate_leave(ctx, start, false);
     }
     if (timeout != 0) {
-        sleep_in_engine(ctx, timeout);
+        sleep_until_event(ctx, timeout, result == WAIT_PARKED);
     } else {
         ctx->ops->wait(ctx, 0);
     }
@@ -394,7 +402,7 @@ bool aio_poll(AioContext *ctx, bool blocking)
     /* A nested wait must not sleep on what an outer plugged section still holds back. */
     progress = aio_defer_flush();
 
-    if (blocking && !progress && !work_pending(ctx)) {
+    if (blocking && !progress && !aio_work_pending(ctx)) {
         start = ctx->poll_expired ? ctx->wait_start_ns : now_ns();
         ctx->wait_start_ns = start;
         ctx->waited_ns = 0;
