@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -106,7 +107,13 @@ bool boot_place_initrd(BootContext *b, uint64_t floor, uint64_t limit, Error **e
         }
     }
     if (!best) {
-        error_set(errp, "-initrd %s: %zu bytes do not fit into guest memory", b->m->initrd, size);
+        g_autofree char *where =
+            limit == UINT64_MAX
+                ? g_strdup("")
+                : g_strdup_printf(" below 0x%" PRIx64 ", the kernel looks no further", limit);
+
+        error_set(errp, "-initrd %s: %zu bytes do not fit into guest memory%s", b->m->initrd, size,
+                  where);
         return false;
     }
     b->initrd_addr = best;
