@@ -5,9 +5,11 @@
 #include <inttypes.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "util/stop-request.h"
@@ -109,26 +111,64 @@ static void backend_unmap(MemoryBackend *b)
     }
 }
 
+static bool round_up_to_pages(MemoryBackend *b, Error **errp)
+{
+    size_t page = sysconf(_SC_PAGESIZE);
+
+    if (b->size > SIZE_MAX - page + 1) {
+        error_set(errp, "cannot set up guest memory '%s': Cannot allocate memory",
+                  b->parent_obj.name ? b->parent_obj.name : object_type_name(&b->parent_obj));
+        return false;
+    }
+    b->mapped = (b->size + page - 1) / page * page;
+    return true;
+}
+
+/* A file of huge pages is mapped, and unmapped, in whole ones: who asks for others is mistaken. */
+static bool check_huge_pages(MemoryBackend *b, Error **errp)
+{
+    struct statfs fs;
+
+    if (fstatfs(b->fd, &fs) != 0 || fs.f_type != HUGETLBFS_MAGIC) {
+        return true;
+    }
+    b->huge_page = fs.f_bsize;
+    if (b->size < b->huge_page) {
+        error_set(errp,
+                  "memory size 0x%" PRIx64 " must be equal to or larger than page size 0x%zx",
+                  b->size, b->huge_page);
+        return false;
+    }
+    if (b->size % b->huge_page) {
+        error_set(errp, "backend '%s' memory size must be multiple of %zu MiB",
+                  object_type_name(&b->parent_obj), b->huge_page >> 20);
+        return false;
+    }
+    return true;
+}
+
 static bool backend_complete(Object *obj, Error **errp)
 {
     MemoryBackend *b = MEMORY_BACKEND(obj);
     MemoryBackendClass *mc = (MemoryBackendClass *)obj->klass;
-    size_t page = b->hugetlb && b->hugetlbsize ? b->hugetlbsize : (size_t)sysconf(_SC_PAGESIZE);
     const char *name = obj->name ? obj->name : object_type_name(obj);
     void *host;
 
-    if (b->size > SIZE_MAX - page + 1) {
-        error_set(errp, "cannot set up guest memory '%s': Cannot allocate memory", name);
-        return false;
-    }
-    b->mapped = (b->size + page - 1) / page * page;
-    if (mc->open && !mc->open(b, errp)) {
+    if (!round_up_to_pages(b, errp) || (mc->open && !mc->open(b, errp))) {
         backend_unmap(b);
         return false;
     }
     host = hostmem_map(b);
     if (host == MAP_FAILED) {
-        error_set_errno(errp, errno, "cannot set up guest memory '%s'", name);
+        int err = errno;
+
+        error_set_errno(errp, err, "cannot set up guest memory '%s'", name);
+        if (err == ENOMEM && b->huge_page) {
+            error_append_hint(errp,
+                              "%zu huge pages of %zu kB are needed; /sys/kernel/mm/hugepages says "
+                              "how many are free.\n",
+                              b->mapped / b->huge_page, b->huge_page >> 10);
+        }
         backend_unmap(b);
         return false;
     }
@@ -309,8 +349,22 @@ static bool memfd_open(MemoryBackend *b, Error **errp)
         flags |= (unsigned)__builtin_ctzll(b->hugetlbsize) << 26; /* MFD_HUGE_SHIFT */
     }
     b->fd = memfd_create("memory-backend-memfd", flags);
-    if (b->fd < 0 || ftruncate(b->fd, b->mapped) != 0) {
+    if (b->fd < 0) {
         error_set_errno(errp, errno, "failed to create memfd for '%s'", b->parent_obj.name);
+        if (b->hugetlbsize) {
+            error_append_hint(errp,
+                              "hugetlbsize=%" PRIu64 ": /sys/kernel/mm/hugepages lists the sizes "
+                              "that there are.\n",
+                              b->hugetlbsize);
+        }
+        return false;
+    }
+    /* With huge pages only a multiple of them is accepted. */
+    if (ftruncate(b->fd, b->hugetlb ? b->size : b->mapped) != 0) {
+        error_set_errno(errp, errno, "failed to resize memfd to %" PRIu64, b->size);
+        return false;
+    }
+    if (b->hugetlb && !check_huge_pages(b, errp)) {
         return false;
     }
     if (b->seal && fcntl(b->fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
@@ -373,6 +427,9 @@ static bool file_open(MemoryBackend *b, Error **errp)
     }
     if (b->fd < 0 || fstat(b->fd, &st) != 0) {
         error_set_errno(errp, errno, "can't open backing store %s for guest RAM", b->mem_path);
+        return false;
+    }
+    if (!check_huge_pages(b, errp)) {
         return false;
     }
     uint64_t want = b->offset + b->mapped;

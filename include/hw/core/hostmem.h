@@ -16,6 +16,7 @@ typedef struct MemoryBackend {
     uint32_t prealloc_threads;
     uint8_t *host; /* NULL before it is complete */
     size_t mapped; /* size rounded up to pages */
+    size_t huge_page; /* bytes of one, if the file consists of such; else 0 */
     char *mem_path;
     uint64_t offset, hugetlbsize;
     bool readonly, discard_data, seal, hugetlb;
