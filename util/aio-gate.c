@@ -3,7 +3,7 @@
  * Who may busy-wait when there are fewer CPUs than threads that want to.
  *
  * Event loops that busy-wait for a guest take CPUs from each other and from the processors of the
- * guest: from those whom they wait for. Where the scheduler lets them wait for a CPU, the gate
+ * guest: from those whom they wait for. Where the scheduler lets either wait for a CPU, the gate
  * closes for a while: as many loops as there are CPUs besides the guest's busy-wait, each for a
  * slice of time, and the others sleep until it is their turn. They leave the notifications of their
  * sources off meanwhile, for those cost both sides more than the wait; a loop whose turn does not
@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -38,11 +37,52 @@ static GQueue holding = G_QUEUE_INIT;
 static unsigned capacity;
 static unsigned n_waiting;       /* atomic: length of `waiting` */
 static int64_t closed_until_ns;  /* atomic */
-static int reserved;             /* atomic: threads that need a CPU each */
+static GQueue reserved = G_QUEUE_INIT; /* Reserved; the one to look at next first */
 
-void aio_reserve_cpus(int n)
+/* A thread that needs a CPU. */
+typedef struct Reserved {
+    AioDelay delay;
+    GList link;
+} Reserved;
+
+static __thread Reserved *own_reserved;
+
+static void delay_open(AioDelay *d)
 {
-    __atomic_fetch_add(&reserved, n, __ATOMIC_RELAXED);
+    d->fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+}
+
+static void delay_close(AioDelay *d)
+{
+    if (d->fd > 0) {
+        close(d->fd);
+    }
+    d->fd = 0;
+}
+
+void aio_reserve_cpu(void)
+{
+    Reserved *r = g_new0(Reserved, 1);
+
+    g_assert(!own_reserved);
+    own_reserved = r;
+    r->link.data = r;
+    delay_open(&r->delay);
+    pthread_mutex_lock(&gate_lock);
+    g_queue_push_tail_link(&reserved, &r->link);
+    pthread_mutex_unlock(&gate_lock);
+}
+
+void aio_release_cpu(void)
+{
+    Reserved *r = own_reserved;
+
+    own_reserved = NULL;
+    pthread_mutex_lock(&gate_lock);
+    g_queue_unlink(&reserved, &r->link);
+    pthread_mutex_unlock(&gate_lock);
+    delay_close(&r->delay);
+    g_free(r);
 }
 
 bool aio_gate_closed(int64_t now)
@@ -50,6 +90,7 @@ bool aio_gate_closed(int64_t now)
     return __atomic_load_n(&closed_until_ns, __ATOMIC_RELAXED) > now;
 }
 
+/* Under gate_lock. */
 static unsigned places(void)
 {
     cpu_set_t set;
@@ -58,54 +99,71 @@ static unsigned places(void)
     if (sched_getaffinity(getpid(), sizeof(set), &set) < 0) {
         return 1;
     }
-    n = CPU_COUNT(&set) - __atomic_load_n(&reserved, __ATOMIC_RELAXED);
+    n = CPU_COUNT(&set) - (int)reserved.length;
     return MAX(n, 1);
 }
 
 static void gate_close(int64_t now)
 {
-    unsigned n = places();
-
     pthread_mutex_lock(&gate_lock);
-    capacity = n;
+    capacity = places();
     __atomic_store_n(&closed_until_ns, now + CLOSED_NS, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&gate_lock);
 }
 
-/* ns that the calling thread has been kept waiting for a CPU since it was started; -1: unknown. */
-static int64_t run_delay_ns(AioGate *g)
+/* Whether the thread had to wait for a CPU for much of the time since the last look at it, if that
+ * was not more than `recent_ns` ago: figures over a long time say nothing about now. */
+static bool delayed(AioDelay *d, int64_t now, int64_t recent_ns)
 {
+    int64_t elapsed = now - d->at_ns, waited, more;
     char text[64];
-    ssize_t n;
+    ssize_t n = d->fd > 0 ? pread(d->fd, text, sizeof(text) - 1, 0) : -1;
     char *end;
 
-    if (g->sched_fd == 0) {
-        g->sched_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-    }
-    n = g->sched_fd > 0 ? pread(g->sched_fd, text, sizeof(text) - 1, 0) : -1;
     if (n <= 0) {
-        return -1;
+        return false;
     }
     text[n] = '\0';
     strtoll(text, &end, 10);
-    return strtoll(end, NULL, 10);
+    waited = strtoll(end, NULL, 10);
+    more = waited - d->waited_ns;
+    d->at_ns = now;
+    d->waited_ns = waited;
+    return elapsed < recent_ns && more * DELAY_PART > elapsed;
+}
+
+/* A loop that was woken on the CPU of a guest's processor does not wait itself, but makes that one
+ * wait. One of them is looked at each time. */
+static bool guest_delayed(int64_t now)
+{
+    bool result = false;
+    GList *link;
+
+    pthread_mutex_lock(&gate_lock);
+    link = g_queue_pop_head_link(&reserved);
+    if (link) {
+        g_queue_push_tail_link(&reserved, link);
+        result = delayed(&((Reserved *)link->data)->delay, now,
+                         16 * SAMPLE_NS * (int64_t)reserved.length);
+    }
+    pthread_mutex_unlock(&gate_lock);
+    return result;
 }
 
 void aio_gate_sample(AioContext *ctx, int64_t now)
 {
-    AioGate *g = &ctx->gate;
-    int64_t elapsed = now - g->sampled_ns, delay;
+    AioDelay *own = &ctx->gate.delay;
 
-    if (elapsed < SAMPLE_NS) {
+    if (now - own->at_ns < SAMPLE_NS) {
         return;
     }
-    delay = run_delay_ns(g);
-    /* After a long sleep the figures say nothing about now. */
-    if (elapsed < 16 * SAMPLE_NS && delay >= 0 && (delay - g->delay_ns) * DELAY_PART > elapsed) {
+    if (own->fd == 0) {
+        delay_open(own);
+    }
+    if (guest_delayed(now) | delayed(own, now, 16 * SAMPLE_NS)) {
         gate_close(now);
     }
-    g->sampled_ns = now;
-    g->delay_ns = delay;
+    own->at_ns = now;
 }
 
 static void set_state(AioContext *ctx, int state)
@@ -220,8 +278,5 @@ void aio_gate_leave(AioContext *ctx, int64_t now, bool again)
 void aio_gate_close_context(AioContext *ctx)
 {
     aio_gate_leave(ctx, aio_clock_ns(AIO_CLOCK_REALTIME), false);
-    if (ctx->gate.sched_fd > 0) {
-        close(ctx->gate.sched_fd);
-    }
-    ctx->gate.sched_fd = 0;
+    delay_close(&ctx->gate.delay);
 }

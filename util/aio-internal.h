@@ -100,6 +100,13 @@ typedef struct AioTimerHeap {
 
 enum { AIO_GATE_OUT, AIO_GATE_WAITING, AIO_GATE_HOLDING };
 
+/* How long a thread has been kept waiting for a CPU. */
+typedef struct AioDelay {
+    int fd;            /* of the scheduler's figures; 0: not open yet; -1: cannot be */
+    int64_t at_ns;     /* when it was looked at */
+    int64_t waited_ns; /* up to then */
+} AioDelay;
+
 /* A context's part in aio-gate.c. */
 typedef struct AioGate {
     int state; /* atomic; a waiting one is admitted by others */
@@ -107,9 +114,7 @@ typedef struct AioGate {
     int64_t since_ns;   /* when it was admitted */
     int64_t give_up_ns; /* when it stops waiting */
     bool found;         /* there was work since it was admitted */
-    int sched_fd;       /* 0: not open yet; -1: cannot be */
-    int64_t sampled_ns;
-    int64_t delay_ns; /* as of then */
+    AioDelay delay;
 } AioGate;
 
 typedef enum {

@@ -325,9 +325,9 @@ static void *vcpu_thread(void *opaque)
     pthread_mutex_unlock(&vcpu_lock);
     if (ok) {
         /* The guest may want it at any time: event loops do not busy-wait on its CPU. */
-        aio_reserve_cpus(1);
+        aio_reserve_cpu();
         vcpu_loop(v);
-        aio_reserve_cpus(-1);
+        aio_release_cpu();
     }
     return NULL;
 }

@@ -215,9 +215,11 @@ const AioCounters *aio_counters(AioContext *ctx);
 /* ---- tuning; each may be changed at any time, from any thread ---- */
 
 void aio_set_poll_params(AioContext *ctx, int64_t max_ns, int64_t grow, int64_t shrink);
-/* n more threads (or fewer: negative) need a CPU when they want one, as a guest's processors do:
- * when CPUs are short, event loops do not busy-wait on theirs. Runs in: any thread. */
-void aio_reserve_cpus(int n);
+/* From now on, until aio_release_cpu(), the calling thread needs a CPU when it wants one, as a
+ * guest's processor does: when CPUs are short, event loops do not busy-wait on its. Not nested.
+ * Runs in: any thread but an event loop's. */
+void aio_reserve_cpu(void);
+void aio_release_cpu(void);
 /* Upper bound of requests handed to the kernel in one batch; 0: the engine's choice. */
 void aio_set_max_batch(AioContext *ctx, int64_t max_batch);
 int64_t aio_max_batch(AioContext *ctx);

@@ -103,7 +103,7 @@ static void test_one_cpu(void)
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
     g_assert_cmpint(sched_setaffinity(0, sizeof(one), &one), ==, 0);
-    aio_reserve_cpus(1);
+    aio_reserve_cpu();
     for (int i = 0; i < N_LOOPS; i++) {
         Source *s = &sources[i];
         g_autofree char *id = g_strdup_printf("gate%d", i);
@@ -141,7 +141,7 @@ static void test_one_cpu(void)
         iothread_core_stop(sources[i].thread);
         event_notifier_cleanup(&sources[i].bell);
     }
-    aio_reserve_cpus(-1);
+    aio_release_cpu();
     g_assert_cmpint(sched_setaffinity(0, sizeof(old), &old), ==, 0);
 }
 
