@@ -206,7 +206,7 @@ bool aio_in_main_thread(void)
 
 bool aio_crowded(void)
 {
-    return current->crowded;
+    return current->crowded > 0;
 }
 
 bool aio_in_context(AioContext *ctx)

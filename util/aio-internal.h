@@ -156,7 +156,7 @@ struct AioContext {
     GQueue poll_fds;
     unsigned n_polling; /* of them, in poll mode */
     unsigned rounds;    /* of looking at them, in which something was found */
-    bool crowded;       /* see aio_crowded() */
+    unsigned crowded;   /* for so many of them aio_crowded() holds */
     unsigned walking;   /* callbacks on the stack that walk over handlers */
     AioFd *removed;
 

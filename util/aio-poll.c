@@ -15,8 +15,10 @@
 /* After a handler has worked for so long its results are made known, and those are looked at that
  * need a small part (1/n) of its time; after a shorter time where there are known to be such. */
 #define LONG_NS         8000
-#define CROWDED_LONG_NS 2000
+#define CROWDED_LONG_NS 1000
 #define LIGHT_PART 4
+#define CROWDED_LIGHT_PART 2
+/* So many rounds after a light one has last had something to do there is none any more. */
 #define CROWDED_ROUNDS 64
 /* One round in so many is timed, as long as that is not known to be worth it. */
 #define TIMED_ROUNDS 8
@@ -77,18 +79,19 @@ static bool leave_poll_mode(AioContext *ctx)
  */
 static void look_at_light_ones(AioContext *ctx, AioFd *heavy)
 {
+    int64_t limit = heavy->work_ns / (ctx->crowded > 0 ? CROWDED_LIGHT_PART : LIGHT_PART);
     bool found = false;
 
     aio_defer_flush();
     for (GList *l = ctx->poll_fds.head; l; l = l->next) {
         AioFd *h = l->data;
 
-        if (h != heavy && h->work_ns * LIGHT_PART <= heavy->work_ns) {
+        if (h != heavy && h->work_ns <= limit) {
             found |= aio_fd_run_poll(h);
         }
     }
     if (found) {
-        ctx->crowded = true;
+        ctx->crowded = CROWDED_ROUNDS;
         aio_defer_flush();
         ctx->ops->flush(ctx);
     }
@@ -102,7 +105,7 @@ static bool look_once(AioContext *ctx, int64_t now)
     if (ctx->n_polling == 0) {
         return false;
     }
-    timed = ctx->n_polling > 1 && (ctx->crowded || ctx->rounds % TIMED_ROUNDS == 0);
+    timed = ctx->n_polling > 1 && (ctx->crowded > 0 || ctx->rounds % TIMED_ROUNDS == 0);
     aio_fd_walk_begin(ctx);
     for (GList *l = ctx->poll_fds.head; l; l = l->next) {
         AioFd *h = l->data;
@@ -116,16 +119,16 @@ static bool look_once(AioContext *ctx, int64_t now)
             now = now_ns();
             /* It may have been kept from a CPU: that says nothing of it. */
             h->work_ns = MIN(now - before, h->work_ns + h->work_ns / 4 + 500);
-            if (h->work_ns >= (ctx->crowded ? CROWDED_LONG_NS : LONG_NS)) {
+            if (h->work_ns >= (ctx->crowded > 0 ? CROWDED_LONG_NS : LONG_NS)) {
                 look_at_light_ones(ctx, h);
                 now = now_ns();
             }
         }
     }
     aio_fd_walk_end(ctx);
-    /* Once in a while it is found out anew. */
-    if (found && ctx->rounds++ % CROWDED_ROUNDS == 0) {
-        ctx->crowded = false;
+    if (found) {
+        ctx->rounds++;
+        ctx->crowded -= ctx->crowded > 0;
     }
     return found;
 }
