@@ -135,6 +135,7 @@ void blk_account_config(BlockBackend *blk, bool account_invalid, bool account_fa
 static void sum_shard(void *part, void *opaque)
 {
     BlkShard *sh = part, *sum = opaque;
+    int64_t last_access_ns = GET(sh->last_access_ns), wr_highest = GET(sh->wr_highest);
 
     for (int a = 0; a < BLK_ACCT__MAX; a++) {
         sum->ops[a] += GET(sh->ops[a]);
@@ -144,8 +145,8 @@ static void sum_shard(void *part, void *opaque)
         sum->invalid[a] += GET(sh->invalid[a]);
         sum->merged[a] += GET(sh->merged[a]);
     }
-    sum->last_access_ns = MAX(sum->last_access_ns, GET(sh->last_access_ns));
-    sum->wr_highest = MAX(sum->wr_highest, GET(sh->wr_highest));
+    sum->last_access_ns = MAX(sum->last_access_ns, last_access_ns);
+    sum->wr_highest = MAX(sum->wr_highest, wr_highest);
 }
 
 void blk_account_sum(BlockBackend *blk, BlkShard *sum)

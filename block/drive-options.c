@@ -347,7 +347,8 @@ static BlockNode *open_probed(JsonObject *flat, Error **errp)
     if (!child) {
         return NULL;
     }
-    len = MIN(block_node_length(child), PROBE_BYTES);
+    len = block_node_length(child);
+    len = MIN(len, PROBE_BYTES);
     ret = len ? block_node_request_sync(child, BLK_OP_READ, 0, buf, len) : 0;
     if (ret < 0) {
         error_set_errno(errp, -ret, "Could not read image for determining its format");

@@ -39,7 +39,7 @@ static int read_edges(FileState *s, uint8_t *buf, int64_t pos, int64_t n, int64_
 /* Writing a whole last block may have made the file longer than the disk. */
 static int cut_tail(FileState *s, BlockNode *node, int64_t old_size, int64_t end)
 {
-    int64_t want = MAX(block_node_length(node), old_size);
+    int64_t length = block_node_length(node), want = MAX(length, old_size);
 
     if (s->caps.is_block || s->caps.is_char || end <= want) {
         return 0;

@@ -171,8 +171,10 @@ BlockDeviceStats *block_backend_stats(BlockBackend *blk)
     s->account_invalid = blk->account_invalid;
     s->account_failed = blk->account_failed;
     if (sum.last_access_ns) {
+        int64_t idle_ns = aio_clock_ns(AIO_CLOCK_REALTIME) - sum.last_access_ns;
+
         s->has_idle_time_ns = true;
-        s->idle_time_ns = MAX(aio_clock_ns(AIO_CLOCK_REALTIME) - sum.last_access_ns, 0);
+        s->idle_time_ns = MAX(idle_ns, 0);
     }
     return s;
 }

@@ -167,7 +167,9 @@ int64_t throttle_state_wait(ThrottleState *s, ThrottleDir dir, int64_t now_ns)
 
     leak(s, now_ns);
     for (int i = 0; i < 4; i++) {
-        longest = MAX(longest, wait_of(s, kinds_of[dir][i]));
+        int64_t wait = wait_of(s, kinds_of[dir][i]);
+
+        longest = MAX(longest, wait);
     }
     return longest;
 }

@@ -125,9 +125,10 @@ static void hand_on(Mux *m, int i)
     Chardev *port = m->ports[i];
 
     while (m->kept[i]->len > 0 && port->handlers.receive) {
-        size_t n = MIN(port->handlers.can_receive(port->opaque), m->kept[i]->len);
+        size_t n = port->handlers.can_receive(port->opaque);
         g_autofree uint8_t *piece = NULL;
 
+        n = MIN(n, m->kept[i]->len);
         if (n == 0) {
             return;
         }

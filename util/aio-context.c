@@ -340,7 +340,9 @@ int64_t aio_contexts_virtual_deadline(const AioContext *except)
         AioContext *ctx = l->data;
 
         if (ctx != except) {
-            first = MIN(first, __atomic_load_n(&ctx->virtual_deadline, __ATOMIC_SEQ_CST));
+            int64_t deadline = __atomic_load_n(&ctx->virtual_deadline, __ATOMIC_SEQ_CST);
+
+            first = MIN(first, deadline);
         }
     }
     pthread_mutex_unlock(&contexts_lock);

@@ -179,8 +179,9 @@ static void cpuid_levels(struct kvm_cpuid2 *t)
 static void cpuid_model_id(struct kvm_cpuid2 *t, const char *text)
 {
     char id[48] = "";
+    size_t len = strlen(text);
 
-    memcpy(id, text, MIN(strlen(text), sizeof(id)));
+    memcpy(id, text, MIN(len, sizeof(id)));
     for (unsigned i = 0; i < 3; i++) {
         struct kvm_cpuid_entry2 *e = cpuid_find(t, 0x80000002 + i, 0);
 

@@ -30,7 +30,8 @@ static bool qtest_clock_step(char **args, GString *reply, Error **errp)
         }
         to = now + (int64_t)MIN(ns, (uint64_t)(INT64_MAX - now));
     } else {
-        to = MAX(aio_virtual_clock_deadline(), now);
+        to = aio_virtual_clock_deadline();
+        to = MAX(to, now);
     }
     aio_virtual_clock_set(to);
     if (aio_clock_ns(AIO_CLOCK_VIRTUAL) == now && to != now) {

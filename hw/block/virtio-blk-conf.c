@@ -55,7 +55,9 @@ static bool check_geometry(VirtIOBlk *s, Error **errp)
     VirtIOBlkConf *c = &s->conf;
 
     if (!c->cyls && !c->heads && !c->secs) {
-        c->cyls = CLAMP(virtio_blk_capacity(s) / (GUESS_HEADS * GUESS_SECS), 2, GUESS_MAX_CYLS);
+        uint64_t cyls = virtio_blk_capacity(s) / (GUESS_HEADS * GUESS_SECS);
+
+        c->cyls = CLAMP(cyls, 2, GUESS_MAX_CYLS);
         c->heads = GUESS_HEADS;
         c->secs = GUESS_SECS;
         return true;

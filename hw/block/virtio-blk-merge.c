@@ -128,7 +128,8 @@ void virtio_blk_batch_submit(VirtIOBlk *s, VirtIOBlkBatch *batch)
         }
         return;
     }
-    max_iov = MAX(blk_max_iov(s->blk), 1);
+    max_iov = blk_max_iov(s->blk);
+    max_iov = MAX(max_iov, 1);
     max_transfer = blk_max_transfer(s->blk);
     if (max_transfer > 0 && (uint64_t)max_transfer < max_bytes) {
         max_bytes = max_transfer;

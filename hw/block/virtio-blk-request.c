@@ -245,8 +245,9 @@ static void handle_rw(VirtIOBlkReq *req, VirtIOBlkBatch *batch, bool is_write, u
 static void handle_get_id(VirtIOBlkReq *req)
 {
     const char *serial = req->q->s->conf.serial ? req->q->s->conf.serial : "";
-    size_t len = MIN(strlen(serial) + 1, SERIAL_BYTES);
+    size_t len = strlen(serial) + 1;
 
+    len = MIN(len, SERIAL_BYTES);
     len = MIN(len, req->elem.in_bytes - 1);
     virtqueue_copy_in(&req->elem, 0, serial, len);
     req_complete(req, VIRTIO_BLK_S_OK);
@@ -364,8 +365,10 @@ static bool take_chains(VirtIOBlkQueue *q, VirtIOBlkBatch *batch, unsigned *budg
     bool bad = false, good = true;
 
     while (*budget && good && !bad && !*late) {
-        unsigned want = MIN(MIN(*budget, TAKE_AT_ONCE), virtqueue_waiting(q->vq)), got;
+        unsigned want = virtqueue_waiting(q->vq), got;
 
+        want = MIN(want, TAKE_AT_ONCE);
+        want = MIN(want, *budget);
         if (!want) {
             break;
         }

@@ -84,8 +84,9 @@ void mmio_region_write(MmioRegion *r, uint64_t offset, uint64_t value, unsigned 
 static unsigned access_size(const AddressSpace *as, const MmioRegion *r, uint64_t offset,
                             uint64_t len)
 {
-    unsigned size = MIN(ops_max_size(r, as->max_size), as->max_size);
+    unsigned size = ops_max_size(r, as->max_size);
 
+    size = MIN(size, as->max_size);
     while (size > len || (offset & (size - 1))) {
         size >>= 1;
     }

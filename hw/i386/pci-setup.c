@@ -126,7 +126,8 @@ static void setup_bridge(Setup *s, PCIBus *bus, unsigned number, unsigned devfn,
     for (unsigned k = 0; k < KIND_COUNT; k++) {
         uint64_t granule = k == KIND_IO ? IO_UNIT : MEM_UNIT;
         uint64_t size = s->next[k] - start[k];
-        uint64_t wanted = round_up(MAX(size, reserve_of(b, k)), granule);
+        uint64_t reserve = reserve_of(b, k);
+        uint64_t wanted = round_up(MAX(size, reserve), granule);
 
         if (!wanted || start[k] + wanted > s->end[k]) {
             /* Closed: the base lies above the limit. */

@@ -181,7 +181,8 @@ static bool chain_walk(Chain *c, unsigned head)
 static void element_reserve(VirtQueueElement *elem, unsigned n)
 {
     if (n > elem->cap) {
-        elem->cap = MAX(8, 1u << g_bit_storage(n - 1));
+        elem->cap = 1u << g_bit_storage(n - 1);
+        elem->cap = MAX(elem->cap, 8);
         g_free(elem->iov);
         elem->iov = g_malloc(elem->cap * (sizeof(*elem->iov) + sizeof(*elem->addr)));
         elem->addr = (uint64_t *)(elem->iov + elem->cap);

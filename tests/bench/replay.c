@@ -112,7 +112,8 @@ int main(int argc, char **argv)
         return 2;
     }
     percent = atoi(argv[1]);
-    batch = CLAMP(atoi(argv[2]), 1, MOST);
+    batch = atoi(argv[2]);
+    batch = CLAMP(batch, 1, MOST);
     batches = atoi(argv[3]);
     fixture_init();
     memset(ram, 0, RAM_SIZE);
