@@ -178,18 +178,6 @@ static int action_value(Opts *o, const char *key, const char *const *values, Err
     return -1;
 }
 
-/* What no device of this program can bring about is accepted as it stands by default. */
-static bool default_action(Opts *o, const char *key, const char *const *values, Error **errp)
-{
-    int i = action_value(o, key, values, errp);
-
-    if (i > 0) {
-        error_set(errp, "%s=%s is not supported: there is no device that could cause it", key,
-                  values[i]);
-    }
-    return i == 0;
-}
-
 static const char *const watchdog_actions[] = { "reset",      "shutdown", "poweroff", "pause",
                                                 "debug",      "none",     "inject-nmi", NULL };
 
@@ -203,7 +191,8 @@ static bool group_action_add(Opts *opts, Error **errp)
     int r = s < 0 ? -1 : action_value(o, "reboot", reboot, errp);
     int p = r < 0 ? -1 : action_value(o, "panic", panic, errp);
 
-    if (p < 0 || !default_action(o, "watchdog", watchdog_actions, errp)) {
+    /* No device of this program is a watchdog: what is to follow from one is checked, no more. */
+    if (p < 0 || action_value(o, "watchdog", watchdog_actions, errp) < 0) {
         return false;
     }
     if (opts_get(o, "shutdown")) {
@@ -232,7 +221,7 @@ static bool parse_watchdog_action(const char *arg, Error **errp)
     g_autoptr(Opts) o = opts_new(NULL);
 
     opts_set(o, "watchdog", arg);
-    return default_action(o, "watchdog", watchdog_actions, errp);
+    return action_value(o, "watchdog", watchdog_actions, errp) >= 0;
 }
 
 /* ---- rights and resources ---- */
@@ -389,8 +378,11 @@ static const CmdOption process_options[] = {
     { "no-shutdown", false, parse_no_shutdown, "-no-shutdown    stops instead of ending" },
     { "action", true, parse_action,
       "-action [reboot=reset|shutdown][,shutdown=poweroff|pause]\n"
-      "                what follows when the guest reboots or shuts down" },
-    { "watchdog-action", true, parse_watchdog_action, "-watchdog-action reset" },
+      "        [,panic=shutdown|pause|exit-failure|none][,watchdog=action]\n"
+      "                what follows when the guest reboots, shuts down or panics" },
+    { "watchdog-action", true, parse_watchdog_action,
+      "-watchdog-action action\n"
+      "                as -action watchdog=" },
     { "run-with", true, parse_run_with,
       "-run-with [async-teardown=on|off][,chroot=dir][,user=name|uid:gid]\n"
       "          [,exit-with-parent=on|off]\n"

@@ -283,6 +283,8 @@ static void do_shutdown(ShutdownCause cause, bool pause)
         exit_watchdog_start();
     }
     if (pause) {
+        /* Whatever ends the process later has a status of its own. */
+        __atomic_store_n(&exit_status, 0, __ATOMIC_RELAXED);
         vm_stop(RUN_STATE_SHUTDOWN);
         /* Stopped before: the state is the news. */
         state = RUN_STATE_SHUTDOWN;
@@ -322,8 +324,9 @@ static void do_guest_panic(void)
     }
     qapi_event_send_GUEST_PANICKED(action == PANIC_ACTION_PAUSE ? GUEST_PANIC_ACTION_PAUSE
                                                                 : GUEST_PANIC_ACTION_POWEROFF);
-    vm_stop(RUN_STATE_GUEST_PANICKED);
-    if (action != PANIC_ACTION_PAUSE) {
+    if (action == PANIC_ACTION_PAUSE) {
+        vm_stop(RUN_STATE_GUEST_PANICKED);
+    } else {
         request_shutdown_status(SHUTDOWN_CAUSE_GUEST_PANIC,
                                 action == PANIC_ACTION_EXIT_FAILURE ? 1 : 0);
     }

@@ -41,6 +41,7 @@ static void pvpanic_write(void *opaque, uint64_t offset, uint64_t value, unsigne
     } else if (happened & EVENT_CRASH_LOADED) {
         qapi_event_send_GUEST_CRASHLOADED(GUEST_PANIC_ACTION_RUN);
     } else if (happened & EVENT_SHUTDOWN) {
+        qapi_event_send_GUEST_PVSHUTDOWN();
         request_shutdown(SHUTDOWN_CAUSE_GUEST_SHUTDOWN);
     }
 }
