@@ -10,13 +10,14 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define HUGE_BYTES ((size_t)2 << 20)
 
 /* Reserves more than is needed, and gives back what lies before and behind the aligned part. */
-static void *map_aligned(size_t len, int prot, int flags)
+static void *map_aligned(const MemoryBackend *b, size_t align, int prot, int flags)
 {
-    size_t room = len + HUGE_BYTES;
+    size_t len = b->mapped, room = len + align;
     uint8_t *area, *host, *end;
 
     if (room < len) {
@@ -27,9 +28,9 @@ static void *map_aligned(size_t len, int prot, int flags)
     if (area == MAP_FAILED) {
         return MAP_FAILED;
     }
-    host = (uint8_t *)(((uintptr_t)area + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1));
+    host = (uint8_t *)(((uintptr_t)area + align - 1) & ~(align - 1));
     end = host + len;
-    if (mmap(host, len, prot, flags | MAP_FIXED, -1, 0) == MAP_FAILED) {
+    if (mmap(host, len, prot, flags | MAP_FIXED, b->fd, b->offset) == MAP_FAILED) {
         int err = errno;
 
         munmap(area, room);
@@ -42,19 +43,29 @@ static void *map_aligned(size_t len, int prot, int flags)
     if (end < area + room) {
         munmap(end, area + room - end);
     }
-    /* A hint: a host without huge pages refuses it, and nothing is lost by that. */
-    madvise(host, len, MADV_HUGEPAGE);
     return host;
 }
 
 void *hostmem_map(const MemoryBackend *b)
 {
-    int prot = PROT_READ | (b->readonly ? 0 : PROT_WRITE);
+    size_t page = sysconf(_SC_PAGESIZE);
+    /* rom=off: a copy of one's own may be written though the file may not. */
+    int prot = PROT_READ | (b->readonly && b->rom != ON_OFF_AUTO_OFF ? 0 : PROT_WRITE);
     int flags = (b->share ? MAP_SHARED : MAP_PRIVATE) | (b->fd < 0 ? MAP_ANONYMOUS : 0) |
                 (b->reserve ? 0 : MAP_NORESERVE);
 
     if (b->fd < 0 && b->mapped >= HUGE_BYTES) {
-        return map_aligned(b->mapped, prot, flags);
+        void *host = map_aligned(b, HUGE_BYTES, prot, flags);
+
+        if (host != MAP_FAILED) {
+            /* A hint: a host without huge pages refuses it, and nothing is lost by that. */
+            madvise(host, b->mapped, MADV_HUGEPAGE);
+        }
+        return host;
+    }
+    /* Huge pages are aligned by themselves, and parts of one cannot be given back. */
+    if (b->align > (b->huge_page ? b->huge_page : page)) {
+        return map_aligned(b, b->align, prot, flags);
     }
     return mmap(NULL, b->mapped, prot, flags, b->fd, b->offset);
 }

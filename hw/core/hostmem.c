@@ -293,6 +293,8 @@ static const Property backend_props[] = {
     {.name = "policy", .type = &prop_enum, .offset = offsetof(MemoryBackend, policy),
      .def = DEFAULT_ENUM, .def_int = HOST_MEM_POLICY_DEFAULT, .arg = &qapi_enum_HostMemPolicy,
      .check = check_fixed, .description = "Set the NUMA policy"},
+    /* How migration names the memory. There is none as yet, so that both values mean the same. */
+    BACKEND_BOOL("x-use-canonical-path-for-ramblock-id", canonical_path, false, NULL, ),
     {.name = "prealloc-threads", .type = &prop_object_uint32,
      .offset = offsetof(MemoryBackend, prealloc_threads), .def = DEFAULT_UINT, .def_int = 1,
      .description = "Number of CPU threads to use for prealloc", .check = check_threads},
@@ -415,6 +417,24 @@ static bool file_open(MemoryBackend *b, Error **errp)
         error_set(errp, "mem-path property not set");
         return false;
     }
+    if (b->rom == ON_OFF_AUTO_ON && !b->readonly) {
+        error_set(errp, "property 'rom' = 'on' is not supported with 'readonly' = 'off'");
+        return false;
+    }
+    if (b->rom == ON_OFF_AUTO_OFF && b->readonly && b->share) {
+        error_set(errp, "property 'rom' = 'off' is incompatible with 'readonly' = 'on' and "
+                        "'share' = 'on'");
+        return false;
+    }
+    if (b->align % (size_t)sysconf(_SC_PAGESIZE)) {
+        error_set(errp, "alignment 0x%" PRIx64 " must be multiples of page size 0x%lx", b->align,
+                  sysconf(_SC_PAGESIZE));
+        return false;
+    }
+    if (b->align & (b->align - 1)) {
+        error_set(errp, "alignment 0x%" PRIx64 " must be a power of two", b->align);
+        return false;
+    }
     if (stat(b->mem_path, &st) == 0 && S_ISDIR(st.st_mode)) {
         g_autofree char *path = g_strdup_printf("%s/memory-XXXXXX", b->mem_path);
 
@@ -468,8 +488,13 @@ static const Property file_props[] = {
      .check = check_fixed, .flags = PROP_REQUIRED},
     {.name = "offset", .type = &prop_object_size, .offset = offsetof(MemoryBackend, offset),
      .check = check_offset},
+    {.name = "align", .type = &prop_object_size, .offset = offsetof(MemoryBackend, align),
+     .check = check_fixed},
     BACKEND_BOOL("discard-data", discard_data, false, NULL, ),
     BACKEND_BOOL("readonly", readonly, false, NULL, .check = check_fixed),
+    {.name = "rom", .type = &prop_enum, .offset = offsetof(MemoryBackend, rom),
+     .def = DEFAULT_ENUM, .def_int = ON_OFF_AUTO_AUTO, .arg = &qapi_enum_OnOffAuto,
+     .check = check_fixed, .description = "Whether to create Read Only Memory (ROM)"},
     PROP_END,
 };
 

@@ -18,8 +18,9 @@ typedef struct MemoryBackend {
     size_t mapped; /* size rounded up to pages */
     size_t huge_page; /* bytes of one, if the file consists of such; else 0 */
     char *mem_path;
-    uint64_t offset, hugetlbsize;
-    bool readonly, discard_data, seal, hugetlb;
+    uint64_t offset, align, hugetlbsize;
+    bool readonly, discard_data, seal, hugetlb, canonical_path;
+    OnOffAuto rom;
     GArray *host_nodes; /* of uint16_t; NULL: none */
     HostMemPolicy policy;
     int fd; /* -1: anonymous */
