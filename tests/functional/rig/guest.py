@@ -25,7 +25,7 @@ class GuestError(AssertionError):
 
 
 class GuestReset(GuestError):
-    """The guest reset the machine by itself."""
+    """The guest reset the machine by itself while it started."""
 
 
 class Agent:
@@ -117,7 +117,8 @@ class Guest:
                      '-chardev', 'socket,id=qmp,path=%s/qmp' % self.dir,
                      '-mon', 'chardev=qmp,mode=control',
                      '-kernel', kernel, '-initrd', initrd,
-                     '-append', ' '.join(('console=ttyS0 quiet panic=-1', QUICK if IN_RIG else '', append)),
+                     '-append', ' '.join(('earlyprintk=ttyS0 console=ttyS0 quiet panic=-1',
+                                       QUICK if IN_RIG else '', append)),
                      *([] if reboots else ['-no-reboot']),
                      *(['-daemonize'] if daemonize else []), *map(str, args)]
         self.daemonize = daemonize
@@ -186,7 +187,7 @@ class Guest:
         try:
             status, said = self.agent.reply(timeout)
         except EOFError as e:
-            raise (GuestReset if self._was_reset() else GuestError)(str(e)) from e
+            raise GuestError('the guest reset itself' if self._was_reset() else str(e)) from e
         if check and status:
             raise GuestError('in the guest, status %d: %s\n%s' % (status, command, said))
         return said

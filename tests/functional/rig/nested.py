@@ -10,11 +10,13 @@ second is what the test prints.
 """
 import glob
 import os
+import re
 import subprocess
 import sys
 import sysconfig
 import tempfile
 import threading
+import time
 
 from lib.process import BINARY, REFERENCE, _running, popen
 
@@ -25,8 +27,11 @@ from .place import guest_initramfs, static_busybox, tool
 
 MODULES = ['irqbypass', 'kvm', 'kvm-amd', 'brd']
 END = 'RIG-STATUS'
+KERNEL_DIED = 'the kernel of level 1 died'
 PASSED_ON = ('QTEST_TIMES', 'QTEST_VERBOSE', 'ASAN_OPTIONS', 'UBSAN_OPTIONS', 'TSAN_OPTIONS', 'LSAN_OPTIONS',
              'SPINDLE_AIO_ENGINE')
+RESULT = re.compile(r'(ok|not ok) \d+ - (\S+)(.*)')
+PLAN = re.compile(r'1\.\.\d+')
 NOT_NEEDED = {'test', 'tests', 'idlelib', 'lib2to3', 'tkinter', 'turtledemo', 'ensurepip', 'distutils',
               'pydoc_data', 'site-packages', 'dist-packages', 'lib-dynload'}
 
@@ -103,9 +108,10 @@ def tail(path, lines=40):
 
 
 def run(binary, command, files=(), limit=900, out=None):
-    """Runs a shell command in level 1; passes on what it prints line by line; returns its status, or
-    None with a report printed if it did not end."""
-    out = out or sys.stdout
+    """Runs a shell command in level 1; passes on what it prints line by line to `out`, a function;
+    returns its status. If it did not end: None, with a report passed on, or KERNEL_DIED if the kernel
+    of level 1 died."""
+    out = out or (lambda line: print(line, flush=True))
     kernel = guest_kernel()
     with tempfile.TemporaryDirectory(prefix='spindle-rig.') as directory:
         level_one(directory + '/initramfs', directory, binary, command, files)
@@ -114,7 +120,7 @@ def run(binary, command, files=(), limit=900, out=None):
                 '-no-reboot', '-serial', 'file:%s/console' % directory,
                 '-chardev', 'stdio,id=out,signal=off', '-serial', 'chardev:out',
                 '-kernel', kernel.image, '-initrd', directory + '/initramfs',
-                '-append', 'console=ttyS0 quiet panic=-1 ' + QUICK]
+                '-append', 'console=ttyS0 quiet panic=-1 oops=panic ' + QUICK]
         p = popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                   stderr=open(directory + '/stderr', 'wb'))
         timer = threading.Timer(limit, p.kill)
@@ -127,7 +133,7 @@ def run(binary, command, files=(), limit=900, out=None):
                 if line.startswith(END):
                     status = int(line.split()[1])
                 elif line:
-                    print(line, file=out, flush=True)
+                    out(line)
         finally:
             timer.cancel()
             if status is None:
@@ -135,19 +141,63 @@ def run(binary, command, files=(), limit=900, out=None):
             p.wait()
             _running.discard(p)
         if status is None:
-            print('# the rig ended too early (limit: %d s)' % limit, file=out)
-            for line in tail(directory + '/console') + tail(directory + '/stderr'):
-                print('# ' + line, file=out)
+            console = tail(directory + '/console')
+            out('# the rig ended too early (limit: %d s)' % limit)
+            for line in console + tail(directory + '/stderr'):
+                out('# ' + line)
+            if any('Kernel panic' in line for line in console):
+                status = KERNEL_DIED
         return status
 
 
-def run_test(script, arguments, limit):
-    """Runs a test file of this folder in level 1; returns an exit status."""
-    name = os.path.relpath(os.path.abspath(script), FUNCTIONAL)
-    command = 'cd /spindle && python3 -B tests/functional/%s %s' % (
-        quote(name), ' '.join(map(quote, arguments)))
-    status = run(os.path.abspath(BINARY), command, limit=limit)
-    if status is None:
-        print('Bail out! the rig did not finish')
+class Report:
+    """Puts the reports of several runs together into one: a test case counts once, by its first result."""
+
+    def __init__(self, names):
+        self.names, self.results = names, {}
+        print('TAP version 13\n1..%d' % len(names), flush=True)
+
+    def missing(self):
+        return [name for name in self.names if name not in self.results]
+
+    def line(self, line):
+        result = RESULT.match(line)
+        if result:
+            good, name, note = result.groups()
+            self.result(good, name, note)
+        elif line != 'TAP version 13' and not PLAN.match(line):
+            print(line, flush=True)
+
+    def result(self, good, name, note=''):
+        if name in self.missing():
+            self.results[name] = good
+            print('%s %d - %s%s' % (good, len(self.results), name, note), flush=True)
+
+    def status(self):
+        return 1 if self.missing() or 'not ok' in self.results.values() else 0
+
+
+def run_test(script, names, limit):
+    """Runs test cases of a file of this folder, by their names ("Class.test_name"), in level 1; returns
+    an exit status. If the kernel of level 1 dies, the cases without a result go on in a fresh rig, the
+    one that ran at the time as well, once."""
+    path = os.path.relpath(os.path.abspath(script), FUNCTIONAL)
+    report = Report(names)
+    end = time.monotonic() + limit
+    status, interrupted = KERNEL_DIED, set()
+    while report.missing() and status == KERNEL_DIED:
+        command = 'cd /spindle && python3 -B tests/functional/%s %s' % (
+            quote(path), ' '.join(map(quote, report.missing())))
+        status = run(os.path.abspath(BINARY), command, limit=max(1, end - time.monotonic()),
+                     out=report.line)
+        if status == KERNEL_DIED and report.missing():
+            name = report.missing()[0]
+            print('# the kernel of the rig died during ' + name, flush=True)
+            if name in interrupted:
+                report.result('not ok', name)
+            interrupted.add(name)
+            print('# in a fresh rig: ' + (' '.join(report.missing()) or 'nothing'), flush=True)
+    if report.missing():
+        print('Bail out! the rig did not finish', flush=True)
         return 1
-    return status
+    return report.status()
