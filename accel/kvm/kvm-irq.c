@@ -35,7 +35,9 @@ static int kvm_routing_commit(void)
         g_malloc0(sizeof(*table) + entries->len * sizeof(table->entries[0]));
 
     table->nr = entries->len;
-    memcpy(table->entries, entries->data, entries->len * sizeof(table->entries[0]));
+    for (unsigned i = 0; i < entries->len; i++) {
+        table->entries[i] = g_array_index(entries, struct kvm_irq_routing_entry, i);
+    }
     return kvm_ioctl(kvm.vm_fd, KVM_SET_GSI_ROUTING, table);
 }
 
