@@ -171,6 +171,7 @@ bool cmd_group_parse(const CmdGroup *g, const char *arg, bool *help, Error **err
         return false;
     }
     if (wants_help && !help && g->checked) {
+        opts_free(opts);
         show_params(g);
     }
     if (wants_help && !help) {
