@@ -7,6 +7,7 @@ import random
 
 from lib import OK, OUT, Disk, QtestCase, is_spindle, main, pattern, threads
 from lib.proc import memory_kib
+from lib.process import is_instrumented
 from lib.qmp import QmpError
 
 CYCLES, SLOTS = 200, 6
@@ -141,7 +142,7 @@ class PlugCycles(QtestCase):
         self.assertEqual(vm.qmp('query-named-block-nodes'), [])
         self.assertLessEqual(len(set(threads(vm.pid))), len(tids) + 1)
         # A sanitizer keeps freed memory for a while, and finds leaks by itself.
-        if 'asan' not in vm.binary and 'tsan' not in vm.binary:
+        if not is_instrumented(vm.binary):
             self.assertLess(memory_kib(vm.pid) - memory, 8192)
 
 

@@ -53,6 +53,13 @@ def is_spindle(binary=None):
     return 'Spindle' in version_text(binary or BINARY)
 
 
+def is_instrumented(binary=None):
+    """Whether a sanitizer is built into it: then it is slow and makes system calls of its own."""
+    with open(binary or BINARY, 'rb') as f:
+        data = f.read()
+    return b'__asan_init' in data or b'__tsan_init' in data
+
+
 def halting_firmware(directory):
     """64 KiB of code that disables interrupts and halts, for an emulator that must run some."""
     path = os.path.join(directory, 'halt.bin')
