@@ -186,6 +186,8 @@ static bool virtio_blk_remap(Object *obj, const Property *prop, Error **errp)
     if (!DEVICE(obj)->realized) {
         return true;
     }
+    /* On a busy host the queues may still be on the way that the last change sent them. */
+    virtio_wait_arrived(VIRTIO_DEVICE(s), REMAP_WAIT_NS);
     map = choose_threads(s, errp);
     if (!map) {
         return false;

@@ -320,12 +320,22 @@ static void set_true(void *opaque)
     *(bool *)opaque = true;
 }
 
-void virtio_wait_moved(VirtIODevice *vdev, int64_t timeout_ns)
+static void wait_for_none(const unsigned *count, int64_t timeout_ns)
 {
     bool expired = false;
     AioTimer *t = aio_timer_new(aio_context_main(), AIO_CLOCK_REALTIME, set_true, &expired);
 
     aio_timer_set(t, aio_clock_ns(AIO_CLOCK_REALTIME) + timeout_ns);
-    AIO_WAIT_WHILE(vdev->remaps > 0 && !expired);
+    AIO_WAIT_WHILE(*count > 0 && !expired);
     aio_timer_free(t);
+}
+
+void virtio_wait_arrived(VirtIODevice *vdev, int64_t timeout_ns)
+{
+    wait_for_none(&vdev->moving, timeout_ns);
+}
+
+void virtio_wait_moved(VirtIODevice *vdev, int64_t timeout_ns)
+{
+    wait_for_none(&vdev->remaps, timeout_ns);
 }

@@ -5,8 +5,10 @@ verifies: every request completes once, and each read gives what the last write 
 REMAP_SEED repeats a run."""
 import os
 import random
+import time
 
-from bare import KvmCase, is_spindle, main, vqload
+from bare import LIMIT, KvmCase, is_spindle, main, vqload
+from lib.qmp import QmpError
 
 QUEUES, THREADS, MOVES = 8, 4, 1000
 PATH = '/machine/peripheral/vd0'
@@ -27,6 +29,17 @@ class RemapKvm(KvmCase):
         rng.shuffle(queues)
         return [{'iothread': n, 'vqs': queues[i::len(names)]} for i, n in enumerate(names)]
 
+    def change(self, guest, mapping):
+        """Queues may be on their way for long where threads get no CPU: then it is refused."""
+        end = time.monotonic() + LIMIT
+        while True:
+            try:
+                guest.qmp.command('qom-set', path=PATH, property=M, value=mapping)
+                return
+            except QmpError as e:
+                if 'still on its way' not in e.desc or time.monotonic() > end:
+                    raise
+
     def move(self, case, moves=MOVES):
         seed = int(os.environ.get('REMAP_SEED') or random.randrange(1 << 32))
         print('# REMAP_SEED=%d' % seed)
@@ -39,7 +52,7 @@ class RemapKvm(KvmCase):
                 before = guest.operations()
                 self.settles(lambda: guest.operations() > before, True, 'the load goes on')
             mapping = self.mapping(rng)
-            guest.qmp.command('qom-set', path=PATH, property=M, value=mapping)
+            self.change(guest, mapping)
             if n % 50 == 0:
                 self.assertEqual(guest.qmp.command('qom-get', path=PATH, property=M), mapping)
         guest.end_load()

@@ -402,10 +402,13 @@ static void test_thread_does_not_answer(void)
     move_to(l, iothread_core_context(threads[1]), &ended);
     virtio_wait_moved(vdev, 2000000);
     g_assert_cmpuint(ended, ==, 0);
+    virtio_wait_arrived(vdev, 2000000);
     g_assert_false(virtio_move_queues(vdev, count_up, &ended, &err));
     g_assert_cmpstr(error_message(err), ==, "virtqueue 0 is still on its way to another thread");
     drv_send(vdev, 10);
     __atomic_store_n(&go_on, true, __ATOMIC_RELEASE);
+    virtio_wait_arrived(vdev, INT64_MAX / 4);
+    g_assert_cmpuint(vdev->moving, ==, 0);
     drv_finish();
     virtio_wait_moved(vdev, INT64_MAX / 4);
     g_assert_cmpuint(ended, ==, 1);

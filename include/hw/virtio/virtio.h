@@ -242,6 +242,9 @@ void virtio_resume(VirtIODevice *vdev);
  * already or cannot get an eventfd. Runs in: main thread.
  */
 bool virtio_move_queues(VirtIODevice *vdev, AioCallback *done, void *opaque, Error **errp);
+/* Waits until no queue is on its way, so that they may be moved again, but not longer than that.
+ * Runs in: main thread. */
+void virtio_wait_arrived(VirtIODevice *vdev, int64_t timeout_ns);
 /* Waits for the end of all that virtio_move_queues() began, but not longer than that.
  * Runs in: main thread. */
 void virtio_wait_moved(VirtIODevice *vdev, int64_t timeout_ns);
