@@ -46,7 +46,7 @@ static long times_slept(void)
 
 static ssize_t read_memory(FileState *s, FileShard *sh, const BlockRequest *req)
 {
-    if (file_map_read(s, sh, req)) {
+    if (file_map_copy(s, sh, req)) {
         return req->bytes;
     }
     if (G_LIKELY(req->niov == 1)) {
@@ -55,8 +55,11 @@ static ssize_t read_memory(FileState *s, FileShard *sh, const BlockRequest *req)
     return preadv(s->fd, req->iov, req->niov, req->at_offset);
 }
 
-static ssize_t write_memory(FileState *s, const BlockRequest *req)
+static ssize_t write_memory(FileState *s, FileShard *sh, const BlockRequest *req)
 {
+    if (file_map_copy(s, sh, req)) {
+        return req->bytes;
+    }
     if (G_UNLIKELY((req->at_flags & BLK_REQ_FUA) && !s->caps.flush_free)) {
         return pwritev2(s->fd, req->iov, req->niov, req->at_offset, RWF_DSYNC);
     }
@@ -74,7 +77,7 @@ static ssize_t transfer_memory(FileState *s, FileShard *sh, const BlockRequest *
         int err;
 
         sh->suspect--;
-        n = req->at_op == BLK_OP_READ ? read_memory(s, sh, req) : write_memory(s, req);
+        n = req->at_op == BLK_OP_READ ? read_memory(s, sh, req) : write_memory(s, sh, req);
         err = errno;
         if (times_slept() != slept) {
             sh->hold_until_ns = block_clock_fresh() + HOLD_NS;
@@ -84,7 +87,7 @@ static ssize_t transfer_memory(FileState *s, FileShard *sh, const BlockRequest *
         errno = err;
         return n;
     }
-    return req->at_op == BLK_OP_READ ? read_memory(s, sh, req) : write_memory(s, req);
+    return req->at_op == BLK_OP_READ ? read_memory(s, sh, req) : write_memory(s, sh, req);
 }
 
 static bool may_in_place(FileState *s, FileShard *sh, const BlockRequest *req)
@@ -127,9 +130,9 @@ static ssize_t transfer_cached(FileState *s, FileShard *sh, const BlockRequest *
     return n;
 }
 
-static void note_time(FileShard *sh, int64_t bytes)
+static void note_time(FileState *s, FileShard *sh, int64_t bytes)
 {
-    int64_t before;
+    int64_t before, now;
 
     sh->unclocked += bytes;
     if (sh->unclocked < CLOCK_BYTES) {
@@ -137,9 +140,11 @@ static void note_time(FileShard *sh, int64_t bytes)
     }
     sh->unclocked = 0;
     before = block_clock();
-    if (G_UNLIKELY(block_clock_fresh() - before > SLOW_NS)) {
+    now = block_clock_fresh();
+    if (G_UNLIKELY(now - before > SLOW_NS)) {
         sh->suspect = SUSPECT_REQUESTS;
     }
+    file_map_touch_late(s, now);
 }
 
 bool file_try_in_place(FileState *s, FileShard *sh, BlockRequest *req)
@@ -158,7 +163,7 @@ bool file_try_in_place(FileState *s, FileShard *sh, BlockRequest *req)
         return false;
     }
     counter_add(&sh->in_place, 1);
-    note_time(sh, n);
+    note_time(s, sh, n);
     blk_bytes_copied += MAX(n, 4096);
     nesting++;
     file_done(s, req, 0);

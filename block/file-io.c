@@ -135,6 +135,7 @@ void file_submit(BlockNode *node, BlockRequest *req)
 
     req->node = node;
     if (req->at_op == BLK_OP_FLUSH && (s->caps.is_char || s->caps.flush_free)) {
+        file_map_touch(s);
         file_done(s, req, 0); /* a stream keeps nothing back, and says EINVAL when asked */
     } else if (req->at_op == BLK_OP_FLUSH) {
         if (s->aio == BLOCKDEV_AIO_OPTIONS_IO_URING && file_uring_flush(s, req)) {

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reading files of memory file systems through a mapping: a copy without a system call, and without
- * the kernel's search for the page.
+ * Reading and writing files of memory file systems through a mapping: a copy without a system call,
+ * and without the kernel's search for the page.
  *
  * A hole that is read through a mapping is filled with a page, so only parts of the file all of
- * whose pages are there are read this way; which these are is found out piece by piece, and
- * forgotten where this process makes holes. (Where another process makes them, reading fills them
- * again: the data is right, only the room is taken.) Mapped pages count as resident memory of this
- * process, so their number is bounded. A file that another process cuts short is noticed by
- * copy_guarded(), and read by pread() from then on, which knows what to say.
+ * whose pages are there are treated so; which these are is found out piece by piece, and forgotten
+ * where this process makes holes. (Where another process makes them, a copy fills them again: the
+ * data is right, only the room is taken.) Mapped pages count as resident memory of this process, so
+ * their number is bounded. A file that another process cuts short is noticed by copy_guarded(), and
+ * dealt with by system calls from then on, which know what to say.
+ *
+ * The kernel does not see such writes. So the file's time of change is set here: once a second
+ * while it is written, at each flush, and at the end.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -18,18 +21,20 @@
 
 #define PIECE_BITS 21
 #define PIECE      (INT64_C(1) << PIECE_BITS)
-/* Of pieces that are read through the mapping. */
+/* Of pieces that are used through the mapping. */
 #define PIECES_MAX 512
 /* Nothing is mapped for the few reads of a probe. */
-#define READS_BEFORE 256
-/* A piece with holes is looked at again after so many reads: it may have been written meanwhile. */
-#define READS_AGAIN 64
+#define REQUESTS_BEFORE 256
+/* A piece with holes is looked at again after so many requests: it may be filled by then. */
+#define REQUESTS_AGAIN 64
+#define TOUCH_NS INT64_C(1000000000)
 
-enum { UNKNOWN = 0, WHOLE = 255 }; /* between: has holes, so many reads to go */
+enum { UNKNOWN = 0, WHOLE = 255 }; /* between: has holes, so many requests to go */
 
 struct FileMap {
     uint8_t *base;
-    int64_t size; /* bytes that may be read; a multiple of PIECE or the end of the file */
+    int64_t size; /* bytes of it */
+    bool writable;
     unsigned n_whole;  /* atomic */
     uint8_t piece[];   /* state of each; atomic */
 };
@@ -47,6 +52,7 @@ static FileMap *map_new(FileState *s)
     int64_t size = file_size(s);
     FileMap *m;
     void *base;
+    bool writable;
 
     if (size <= 0 || (uint64_t)size > SIZE_MAX / 2 || !may_ask(s)) {
         return NULL;
@@ -61,11 +67,14 @@ static FileMap *map_new(FileState *s)
         munmap(base, (size_t)size);
         return NULL;
     }
+    /* A seal may forbid it. */
+    writable = s->rw && mprotect(base, (size_t)size, PROT_READ | PROT_WRITE) == 0;
     madvise(base, (size_t)size, MADV_DONTFORK);
     madvise(base, (size_t)size, MADV_DONTDUMP);
     m = g_malloc0(sizeof(*m) + (size_t)((size + PIECE - 1) >> PIECE_BITS));
     m->base = base;
     m->size = size;
+    m->writable = writable;
     return m;
 }
 
@@ -127,7 +136,7 @@ static bool piece_whole(FileMap *m, int64_t i)
         return false;
     }
     if (!all_present(m, i << PIECE_BITS)) {
-        __atomic_store_n(p, READS_AGAIN, __ATOMIC_RELAXED);
+        __atomic_store_n(p, REQUESTS_AGAIN, __ATOMIC_RELAXED);
         return false;
     }
     if (__atomic_exchange_n(p, WHOLE, __ATOMIC_RELAXED) != WHOLE) {
@@ -136,7 +145,19 @@ static bool piece_whole(FileMap *m, int64_t i)
     return true;
 }
 
-bool file_map_read(FileState *s, FileShard *sh, const BlockRequest *req)
+static bool copy(FileState *s, FileMap *m, const BlockRequest *req)
+{
+    if (req->at_op == BLK_OP_READ) {
+        return copy_guarded(req->iov, req->niov, m->base + req->at_offset);
+    }
+    /* Before: whoever sees the mark sees to the time after the copy, or leaves it to the next. */
+    if (!file_flag(&s->untimed)) {
+        file_set_flag(&s->untimed);
+    }
+    return copy_guarded_out(m->base + req->at_offset, req->iov, req->niov);
+}
+
+bool file_map_copy(FileState *s, FileShard *sh, const BlockRequest *req)
 {
     FileMap *m = __atomic_load_n(&s->map, __ATOMIC_ACQUIRE);
     int64_t end = req->at_offset + req->bytes;
@@ -145,13 +166,13 @@ bool file_map_read(FileState *s, FileShard *sh, const BlockRequest *req)
         return false;
     }
     if (G_UNLIKELY(!m)) {
-        if (sh->reads_before_map < READS_BEFORE) {
-            sh->reads_before_map++;
+        if (sh->before_map < REQUESTS_BEFORE) {
+            sh->before_map++;
             return false;
         }
         m = map_make(s);
     }
-    if (!m || end > m->size) {
+    if (!m || end > m->size || (req->at_op != BLK_OP_READ && !m->writable)) {
         return false;
     }
     for (int64_t i = req->at_offset >> PIECE_BITS; i <= (end - 1) >> PIECE_BITS; i++) {
@@ -159,7 +180,7 @@ bool file_map_read(FileState *s, FileShard *sh, const BlockRequest *req)
             return false;
         }
     }
-    if (G_UNLIKELY(!copy_guarded(req->iov, req->niov, m->base + req->at_offset))) {
+    if (G_UNLIKELY(!copy(s, m, req))) {
         file_set_flag(&s->map_broken);
         return false;
     }
@@ -179,8 +200,33 @@ void file_map_forget(FileState *s, int64_t offset, int64_t bytes)
     }
 }
 
+void file_map_touch(FileState *s)
+{
+    const struct timespec times[] = {{0, UTIME_OMIT}, {0, UTIME_NOW}};
+
+    if (!file_flag(&s->untimed) || !__atomic_exchange_n(&s->untimed, 0, __ATOMIC_ACQ_REL)) {
+        return;
+    }
+    /* Only its owner may set one time and leave the other. */
+    if (futimens(s->fd, times) < 0 && futimens(s->fd, NULL) < 0) {
+        file_set_flag(&s->map_broken); /* then the kernel has to see the writes */
+    }
+}
+
+void file_map_touch_late(FileState *s, int64_t now_ns)
+{
+    int64_t last = __atomic_load_n(&s->touched_ns, __ATOMIC_RELAXED);
+
+    if (file_flag(&s->untimed) && now_ns - last >= TOUCH_NS &&
+        __atomic_compare_exchange_n(&s->touched_ns, &last, now_ns, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED)) {
+        file_map_touch(s);
+    }
+}
+
 void file_map_drop(FileState *s)
 {
+    file_map_touch(s);
     map_free(s->map);
     s->map = NULL;
     s->map_broken = 0;

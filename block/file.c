@@ -189,12 +189,12 @@ static void swap_fd(BlockNode *node, FileState *s, int fd, bool rw)
 {
     GPtrArray *drained = block_drained_begin(node);
 
+    file_map_drop(s);
     if (s->fd != s->lock_fd) {
         file_close_fd(s, s->fd);
     }
     s->fd = fd;
     s->rw = rw;
-    file_map_drop(s);
     stall_fd_set(fd, !s->caps.local);
     block_drained_end(drained);
 }

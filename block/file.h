@@ -39,7 +39,7 @@ typedef struct FileShard {
     StatCounter worker;
     unsigned misses;       /* in a row */
     unsigned suspect;      /* requests in place that are watched closely */
-    unsigned reads_before_map;
+    unsigned before_map;   /* requests that did without a mapping */
     int64_t unclocked;     /* bytes since the clock was read */
     int64_t hold_until_ns; /* nothing in place before: it slept */
 } FileShard;
@@ -67,6 +67,8 @@ typedef struct FileState {
     int nowait_read_broken, nowait_write_broken, no_punch, no_zero_range, no_fallocate;
     FileMap *map;     /* atomic; NULL: none yet */
     int map_broken;   /* atomic */
+    int untimed;      /* atomic; written through the mapping since its time of change was set */
+    int64_t touched_ns; /* atomic; when that was */
     int flush_error; /* errno of the first failed flush of a cached file: its data may be gone */
 
     FileFacts *facts;
@@ -149,9 +151,13 @@ bool file_try_in_place(FileState *s, FileShard *sh, BlockRequest *req);
 
 /* ---- file-map.c ---- */
 
-/* Copies what the request asks for from a mapping of the file, if that is possible without filling
- * holes. Runs in: the request's context. */
-bool file_map_read(FileState *s, FileShard *sh, const BlockRequest *req);
+/* Reads or writes what the request asks for through a mapping of the file, if that is possible
+ * without filling holes. Runs in: the request's context. */
+bool file_map_copy(FileState *s, FileShard *sh, const BlockRequest *req);
+/* Sets the file's time of change if something was written so since. Runs in: any thread. */
+void file_map_touch(FileState *s);
+/* The same, once a second. Runs in: any thread. */
+void file_map_touch_late(FileState *s, int64_t now_ns);
 /* There may be holes in the range now. Runs in: any thread, after making them. */
 void file_map_forget(FileState *s, int64_t offset, int64_t bytes);
 /* The file has another size, or is another one. Runs in: main thread, nothing in flight. */

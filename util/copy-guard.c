@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Copying from a mapped file, whose pages can go away at any time: the kernel says so with SIGBUS,
- * in the thread that touched the page, and the copy is given up there. Any other SIGBUS ends the
- * process, as it would have without this.
+ * Copying from or to a mapped file, whose pages can go away at any time: the kernel says so with
+ * SIGBUS, in the thread that touched the page, and the copy is given up there. Any other SIGBUS ends
+ * the process, as it would have without this.
  */
 #include "util/copy-guard.h"
 
@@ -62,24 +62,39 @@ static inline void copy(void *dst, const void *src, size_t len)
 }
 
 /* Apart, so that no variable lives across the jump. */
-static void __attribute__((noinline)) copy_all(const struct iovec *iov, int niov, const char *from)
+static void __attribute__((noinline)) copy_all(const struct iovec *iov, int niov, char *file,
+                                               bool out)
 {
     copying = 1;
     for (int i = 0; i < niov; i++) {
-        copy(iov[i].iov_base, from, iov[i].iov_len);
-        from += iov[i].iov_len;
+        if (out) {
+            copy(file, iov[i].iov_base, iov[i].iov_len);
+        } else {
+            copy(iov[i].iov_base, file, iov[i].iov_len);
+        }
+        file += iov[i].iov_len;
     }
     /* The copies are done before the guard goes. */
     __asm__ volatile("" ::: "memory");
     copying = 0;
 }
 
-bool copy_guarded(const struct iovec *iov, int niov, const void *src)
+static bool guarded(const struct iovec *iov, int niov, char *file, bool out)
 {
     pthread_once(&once, install);
     if (sigsetjmp(way_out, 0)) {
         return false;
     }
-    copy_all(iov, niov, src);
+    copy_all(iov, niov, file, out);
     return true;
+}
+
+bool copy_guarded(const struct iovec *iov, int niov, const void *src)
+{
+    return guarded(iov, niov, (char *)src, false);
+}
+
+bool copy_guarded_out(void *dst, const struct iovec *iov, int niov)
+{
+    return guarded(iov, niov, dst, true);
 }

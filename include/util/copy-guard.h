@@ -13,5 +13,7 @@
  * Runs in: any thread that has not blocked SIGBUS.
  */
 bool copy_guarded(const struct iovec *iov, int niov, const void *src);
+/* The same from iov[0..niov) into the bytes from dst on. */
+bool copy_guarded_out(void *dst, const struct iovec *iov, int niov);
 
 #endif

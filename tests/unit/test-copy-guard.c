@@ -46,6 +46,26 @@ static void test_cut_short(void)
     close(fd);
 }
 
+static void test_out(void)
+{
+    int fd = make_file(2 * PAGE);
+    char *map = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    char a[100], b[100], c[200];
+    struct iovec iov[] = {{a, sizeof(a)}, {b, sizeof(b)}};
+
+    memset(a, 'x', sizeof(a));
+    memset(b, 'y', sizeof(b));
+    g_assert_true(copy_guarded_out(map + PAGE - 100, iov, 2));
+    g_assert_cmpint(pread(fd, c, sizeof(c), PAGE - 100), ==, sizeof(c));
+    g_assert_cmpmem(c, 100, a, 100);
+    g_assert_cmpmem(c + 100, 100, b, 100);
+    g_assert_cmpint(ftruncate(fd, PAGE), ==, 0);
+    g_assert_false(copy_guarded_out(map + PAGE - 100, iov, 2));
+    g_assert_true(copy_guarded_out(map + PAGE - 200, iov, 2));
+    munmap(map, 2 * PAGE);
+    close(fd);
+}
+
 /* Outside of a copy it ends the process, as ever. */
 static void test_elsewhere(void)
 {
@@ -68,6 +88,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/copy-guard/cut-short", test_cut_short);
+    g_test_add_func("/copy-guard/out", test_out);
     g_test_add_func("/copy-guard/elsewhere", test_elsewhere);
     return g_test_run();
 }
