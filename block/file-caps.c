@@ -158,10 +158,13 @@ bool file_probe_caps(FileState *s, Error **errp)
     }
     file_probe_memory(s, &st);
     /* A memory file system copies, whatever the addresses are. */
-    if (s->direct && !c->flush_free) {
+    if (s->direct && !c->mappable) {
         c->request_alignment = 0;
         c->mem_alignment = 0;
         probe_alignment(s);
+        if (c->whole_pages) {
+            c->mem_alignment = MAX(c->mem_alignment, 4096u);
+        }
     }
     return true;
 }

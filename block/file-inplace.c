@@ -147,12 +147,31 @@ static void note_time(FileState *s, FileShard *sh, int64_t bytes)
     file_map_touch_late(s, now);
 }
 
+static void note_in_place(FileState *s, FileShard *sh, int64_t bytes)
+{
+    counter_add(&sh->in_place, 1);
+    note_time(s, sh, bytes);
+    blk_bytes_copied += MAX((uint64_t)bytes, 4096);
+}
+
+/* Devices whose requests are best carried out many at once. One that may have slept is watched
+ * more closely. */
+static bool wants_batch(const FileState *s, const FileShard *sh, const BlockRequest *req)
+{
+    return s->caps.in_memory && s->caps.is_block && s->direct && !sh->suspect && !req->skip &&
+           (!(req->at_flags & BLK_REQ_FUA) || s->caps.flush_free);
+}
+
 bool file_try_in_place(FileState *s, FileShard *sh, BlockRequest *req)
 {
     ssize_t n;
 
     if (!may_in_place(s, sh, req)) {
         return false;
+    }
+    if (wants_batch(s, sh, req) && file_batch_rw(s, sh, req)) {
+        note_in_place(s, sh, req->bytes);
+        return true;
     }
     n = s->caps.in_memory ? transfer_memory(s, sh, req) : transfer_cached(s, sh, req);
     if (G_UNLIKELY(n != req->bytes)) {
@@ -162,9 +181,7 @@ bool file_try_in_place(FileState *s, FileShard *sh, BlockRequest *req)
         }
         return false;
     }
-    counter_add(&sh->in_place, 1);
-    note_time(s, sh, n);
-    blk_bytes_copied += MAX(n, 4096);
+    note_in_place(s, sh, n);
     nesting++;
     file_done(s, req, 0);
     nesting--;

@@ -40,7 +40,22 @@ static bool has_backing_device(const char *dir)
     return g_file_get_contents(attr, &text, NULL, NULL) && strcmp(g_strchomp(text), "none") != 0;
 }
 
-static bool is_memory_device(dev_t rdev)
+/* What has been written past the page cache is where it belongs. */
+static bool has_no_cache(const char *dir)
+{
+    g_autofree char *attr = g_build_filename(dir, "queue", "write_cache", NULL);
+    g_autofree char *text = NULL;
+
+    return g_file_get_contents(attr, &text, NULL, NULL) &&
+           strcmp(g_strchomp(text), "write through") == 0;
+}
+
+/*
+ * Finds out about a device that copies. zram accepts buffers at other addresses than those of
+ * pages, and then writes past their ends what it reads (seen with Linux 6.18); drivers of the same
+ * make are not trusted to do better.
+ */
+static void probe_device(dev_t rdev, FileCaps *c, bool direct)
 {
     g_autofree char *link = g_strdup_printf("/sys/dev/block/%u:%u", major(rdev), minor(rdev));
     g_autofree char *dir = realpath(link, NULL);
@@ -48,11 +63,13 @@ static bool is_memory_device(dev_t rdev)
     g_autofree char *disk = NULL, *name = NULL;
 
     if (!dir) {
-        return false;
+        return;
     }
     disk = g_file_test(part, G_FILE_TEST_EXISTS) ? g_path_get_dirname(dir) : g_strdup(dir);
     name = g_path_get_basename(disk);
-    return is_memory_name(name) && !has_backing_device(disk);
+    c->whole_pages = is_memory_name(name);
+    c->in_memory = c->whole_pages && !has_backing_device(disk);
+    c->flush_free = c->in_memory && direct && has_no_cache(disk);
 }
 
 static bool is_dax(int fd)
@@ -75,7 +92,7 @@ void file_probe_memory(FileState *s, const struct stat *st)
     struct statfs fs;
 
     if (c->is_block) {
-        c->in_memory = is_memory_device(st->st_rdev);
+        probe_device(st->st_rdev, c, s->direct);
     } else if (S_ISREG(st->st_mode) && fstatfs(s->fd, &fs) == 0) {
         c->in_memory = fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC;
         c->flush_free = c->in_memory;

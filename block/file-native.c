@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "file-aio-ring.h"
 #include "file.h"
 #include "util/event-notifier.h"
 
@@ -27,43 +28,6 @@ typedef struct NativeQueue {
     unsigned n_pending;
     unsigned in_flight;
 } NativeQueue;
-
-/* Begin of the completion ring, as the kernel's headers lay it out for user space. */
-typedef struct NativeRing {
-    unsigned id, nr, head, tail, magic, compat_features, incompat_features, header_length;
-    struct io_event events[];
-} NativeRing;
-#define RING_MAGIC 0xa10a10a1u
-
-/* Whether the ring may be read here: a kernel that changes its layout says so in these fields. */
-static bool ring_known(const NativeRing *ring)
-{
-    return ring->magic == RING_MAGIC && !ring->incompat_features &&
-           ring->header_length == sizeof(*ring);
-}
-
-static bool ring_empty(const NativeRing *ring)
-{
-    return __atomic_load_n(&ring->head, __ATOMIC_RELAXED) ==
-           __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
-}
-
-/* Takes up to `max` completions out of the ring without a system call. This thread is the only one
- * that takes any, so nobody else moves the head. */
-static int ring_take(NativeRing *ring, struct io_event *events, int max)
-{
-    unsigned head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
-    unsigned tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
-    int n = 0;
-
-    while (head != tail && n < max) {
-        events[n++] = ring->events[head];
-        head = head + 1 == ring->nr ? 0 : head + 1;
-    }
-    /* Only now may the kernel write to these entries again. */
-    __atomic_store_n(&ring->head, head, __ATOMIC_RELEASE);
-    return n;
-}
 
 static BlockRequest *request_of(struct iocb *iocb)
 {
@@ -219,9 +183,9 @@ bool file_native_probe(AioContext *ctx, Error **errp)
     return aio_service_get(ctx, &native_ops, errp) != NULL;
 }
 
-static unsigned batch_limit(FileState *s, NativeQueue *q)
+unsigned file_native_batch(FileState *s, AioContext *ctx)
 {
-    int64_t limit = aio_max_batch(q->ctx);
+    int64_t limit = aio_max_batch(ctx);
 
     if (limit <= 0) {
         limit = DEFAULT_BATCH;
@@ -253,7 +217,7 @@ bool file_native_rw(FileState *s, BlockRequest *req)
     *q->pending_tail = req;
     q->pending_tail = &req->next;
     q->n_pending++;
-    if (q->n_pending >= batch_limit(s, q)) {
+    if (q->n_pending >= file_native_batch(s, q->ctx)) {
         native_flush(q);
     } else {
         aio_defer(native_flush, q);

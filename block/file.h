@@ -23,6 +23,7 @@ typedef struct FileCaps {
     bool local;      /* no server has to answer before a call about the file returns */
     bool zoned;      /* a device whose block sizes the guest must know */
     bool discard;    /* a discard is worth trying */
+    bool whole_pages; /* whatever it says: its buffers have to begin with pages */
     unsigned request_alignment; /* of O_DIRECT, bytes; 1 without it */
     unsigned mem_alignment;
     uint32_t logical, physical; /* block sizes of a device, 0: none */
@@ -39,6 +40,7 @@ typedef struct FileShard {
     StatCounter worker;
     unsigned misses;       /* in a row */
     unsigned suspect;      /* requests in place that are watched closely */
+    bool no_batch;         /* the kernel has no room for such a queue */
     unsigned before_map;   /* requests that did without a mapping */
     int64_t unclocked;     /* bytes since the clock was read */
     int64_t hold_until_ns; /* nothing in place before: it slept */
@@ -194,6 +196,15 @@ bool file_uring_flush(FileState *s, BlockRequest *req);
 bool file_native_probe(AioContext *ctx, Error **errp);
 /* Returns false if the engine does not exist in this context. */
 bool file_native_rw(FileState *s, BlockRequest *req);
+/* How many requests are handed over at once at most. Runs in: any thread. */
+unsigned file_native_batch(FileState *s, AioContext *ctx);
+
+/* ---- file-batch.c ---- */
+
+/* Takes an aligned read or write of a block device in memory, to be carried out with others at the
+ * end of the plugged section. Returns false if that is not possible. Runs in: the request's
+ * context. */
+bool file_batch_rw(FileState *s, FileShard *sh, BlockRequest *req);
 
 static inline int file_flag(const int *flag)
 {

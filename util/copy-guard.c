@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Copying from or to a mapped file, whose pages can go away at any time: the kernel says so with
- * SIGBUS, in the thread that touched the page, and the copy is given up there. Any other SIGBUS ends
- * the process, as it would have without this.
+ * SIGBUS, in the thread that touched the page, and the copy is given up there. Any other SIGBUS
+ * ends the process, as it would have without this.
  */
 #include "util/copy-guard.h"
 

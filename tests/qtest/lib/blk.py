@@ -20,11 +20,16 @@ def pattern(seed, size):
 class Request:
     """One request: its buffers in guest memory and, once done, its result."""
 
-    def __init__(self, vm, room):
+    def __init__(self, vm, room, align=None):
         self.vm, self.qt, self.room = vm, vm.qt, room
-        self.header = vm.alloc(16 + room + 1, 16)
-        self.data = self.header + 16
-        self.status_addr = self.data + room
+        if align:
+            self.data = vm.alloc(room, align)
+            self.header = vm.alloc(17, 16)
+            self.status_addr = self.header + 16
+        else:
+            self.header = vm.alloc(16 + room + 1, 16)
+            self.data = self.header + 16
+            self.status_addr = self.data + room
         self.done = False
         self.used_len = None
         self.size = 0
@@ -43,6 +48,7 @@ class Disk:
         self.driver = driver
         self.vm, self.qt = driver.vm, driver.qt
         self.spare = {}
+        self.align = None  # of data; else it follows the header
 
     @classmethod
     def start(cls, vm, qdev_id='v0', legacy=False, **kwargs):
@@ -60,7 +66,7 @@ class Disk:
     def new_request(self, room):
         room = max(16, 1 << (room - 1).bit_length() if room else 16)
         spare = self.spare.setdefault(room, [])
-        return spare.pop() if spare else Request(self.vm, room)
+        return spare.pop() if spare else Request(self.vm, room, self.align)
 
     def release(self, request):
         """Gives the buffers of a completed request back for reuse."""
