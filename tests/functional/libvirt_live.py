@@ -8,7 +8,9 @@ reset, which is when hotplug controllers carry out what no guest has answered.
 """
 import os
 import re
+import subprocess
 
+import conversation
 from libvirtd import (SPARE_PORT, LibvirtCase, bare_guest, can_run_guests, disk_xml, domain_xml,
                       eventually, main)
 
@@ -298,6 +300,69 @@ class Live(LibvirtCase):
         self.assertFalse(os.path.exists('/proc/%d' % pid))
         self.virsh('undefine', name)
         self.assertIn('failed to get domain', self.virsh_fails('domstate', name))
+
+    def say(self, name, words, since):
+        """One step of the conversation; returns what was said during it."""
+        def said():
+            with open(self.libvirt.log, errors='replace') as f:
+                f.seek(since)
+                talk = conversation.parse_log(f.read())
+            # The log may get its last lines after virsh has ended.
+            return talk if all('event' in m or 'return' in m for m in talk) else None
+        before = len(eventually(said, 'all replies'))
+        self.virsh(words[0], name, *words[1:])
+        if words[0] == 'reset':
+            eventually(lambda: self.targets(name) == ['vda'], 'the disk is gone')
+        return eventually(said, 'all replies')[before:]
+
+    def check_conversation(self, machine):
+        """What libvirt says and hears is what data/libvirt-live.json holds."""
+        version = subprocess.run(['libvirtd', '--version'], capture_output=True,
+                                 text=True).stdout.split()[-1]
+        record = bool(os.environ.get('SPINDLE_RECORD'))
+        data = conversation.load() if os.path.exists(conversation.PATH) else {}
+        if not record and data['libvirt'] != version:
+            self.skipTest('the conversation is one with libvirt ' + data['libvirt'])
+        base = disk_xml(self.image('base.raw', conversation.SIZES['base']), 'vda', 4,
+                        [(1, [0, 2]), (2, [1, 3])], extra='<serial>base</serial>' + ON_FIRST_BUS)
+        since = os.path.getsize(self.libvirt.log)
+        name = self.start(machine, disks=[base], paused=True)
+        xml = os.path.join(self.libvirt.work, 'hot.xml')
+        with open(xml, 'w') as f:
+            f.write(disk_xml(self.image('hot.raw', conversation.SIZES['hot']), 'vdc', 4,
+                             [(2, None), (3, None)], extra='<serial>hot</serial>'))
+        names = {os.path.join(self.libvirt.work, n + '.raw'): '@%s@' % n
+                 for n in conversation.SIZES}
+        with open('/proc/%d/cmdline' % self.pid(name)) as f:
+            argv = f.read().split('\0')
+        parts = [w for o, v in zip(argv, argv[1:]) for w in (o, v)
+                 if o in ('-device', '-blockdev') and 'isa-serial' not in v
+                 or o == '-object' and '"iothread"' in v]
+        now = {'argv': conversation.renamed(parts, names), 'steps': {}}
+        for step, words in conversation.STEPS:
+            talk = self.say(name, [xml if w == '@hot.xml@' else w for w in words], since)
+            now['steps'][step] = conversation.renamed(talk, names)
+            if step == 'resume':
+                self.wait_for_starts(1)
+        if record:
+            conversation.store({**data, 'libvirt': version, machine: now})
+            return
+        self.assertEqual(now['argv'], data[machine]['argv'])
+        for step, talk in data[machine]['steps'].items():
+            with self.subTest(step=step):
+                talk = conversation.sorted_talk(step, talk)
+                new = conversation.sorted_talk(step, now['steps'][step])
+                self.assertEqual([{k: m[k] for k in m if k != 'return'} for m in new],
+                                 [{k: m[k] for k in m if k != 'return'} for m in talk])
+                for old, said in zip(talk, new):
+                    self.assertEqual(conversation.differences(
+                        old.get('return'), said.get('return'), old.get('execute', '')), [])
+
+    def test_conversation_q35(self):
+        self.check_conversation('q35')
+
+    def test_conversation_pc(self):
+        self.check_conversation('pc')
 
     def test_power_button_is_nothing_to_this_guest(self):
         """A guest without ACPI goes on; both requests are accepted."""

@@ -7,9 +7,10 @@ from rig.case import main
 from linux_boot import LinuxBoot
 from linux_devices import LinuxDevices
 from linux_hotplug import LinuxHotplug
+from linux_libvirt import LinuxLibvirt
 from linux_life_cycle import LinuxLifeCycle
 
-__all__ = ['LinuxBoot', 'LinuxDevices', 'LinuxHotplug', 'LinuxLifeCycle']
+__all__ = ['LinuxBoot', 'LinuxDevices', 'LinuxHotplug', 'LinuxLibvirt', 'LinuxLifeCycle']
 
 if __name__ == '__main__':
     # Less than what scripts/run-tests gives it, so that it is this program that reports.
