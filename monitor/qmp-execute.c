@@ -22,29 +22,72 @@ static bool is_string(JsonNode *node)
     return JSON_NODE_HOLDS_VALUE(node) && json_node_get_value_type(node) == G_TYPE_STRING;
 }
 
-/* Of the human monitor, what shows something, and the end. */
-static bool line_may_nest(JsonObject *envelope)
-{
-    JsonNode *args = json_object_get_member(envelope, "arguments");
-    JsonNode *line = args && JSON_NODE_HOLDS_OBJECT(args)
-                         ? json_object_get_member(json_node_get_object(args), "command-line")
-                         : NULL;
-    const char *text = line && is_string(line) ? json_node_get_string(line) : "";
-
-    return g_str_has_prefix(text, "info ") || g_str_equal(text, "quit") || g_str_equal(text, "q");
-}
-
-bool qmp_may_nest(JsonNode *message)
+/* The command that a message calls, or NULL; for the human monitor's, *line is its line. */
+static const QmpCommand *called(JsonNode *message, const char **line)
 {
     JsonObject *obj = JSON_NODE_HOLDS_OBJECT(message) ? json_node_get_object(message) : NULL;
     JsonNode *name = obj ? json_object_get_member(obj, "execute") : NULL;
     const QmpCommand *cmd = name && is_string(name) ? qmp_find_command(json_node_get_string(name))
                                                     : NULL;
+    JsonNode *args, *text = NULL;
 
-    if (!cmd || !(cmd->flags & QMP_ALLOW_NESTED)) {
+    *line = NULL;
+    if (cmd && g_str_equal(cmd->name, "human-monitor-command")) {
+        args = json_object_get_member(obj, "arguments");
+        if (args && JSON_NODE_HOLDS_OBJECT(args)) {
+            text = json_object_get_member(json_node_get_object(args), "command-line");
+        }
+        *line = text && is_string(text) ? json_node_get_string(text) : "";
+    }
+    return cmd;
+}
+
+static bool is_quit_line(const char *line)
+{
+    return g_str_equal(line, "quit") || g_str_equal(line, "q");
+}
+
+static bool is_stop_line(const char *line)
+{
+    return g_str_equal(line, "stop") || g_str_equal(line, "s");
+}
+
+static bool is_cont_line(const char *line)
+{
+    return g_str_equal(line, "cont") || g_str_equal(line, "c");
+}
+
+/* Stopping what stands still has nothing to do. A stop that storage keeps may be taken back by a
+ * client that was told that it is done. */
+static bool stop_or_cont_may_nest(bool stop)
+{
+    return stop ? !runstate_is_running() : qmp_outer_is_told();
+}
+
+bool qmp_may_nest(JsonNode *message)
+{
+    const char *line;
+    const QmpCommand *cmd = called(message, &line);
+
+    if (!cmd) {
         return false;
     }
-    return !g_str_equal(cmd->name, "human-monitor-command") || line_may_nest(obj);
+    if (line) {
+        return g_str_has_prefix(line, "info ") || is_quit_line(line) ||
+               (is_stop_line(line) && stop_or_cont_may_nest(true)) ||
+               (is_cont_line(line) && stop_or_cont_may_nest(false));
+    }
+    return cmd->flags & QMP_ALLOW_NESTED ||
+           (g_str_equal(cmd->name, "stop") && stop_or_cont_may_nest(true)) ||
+           (g_str_equal(cmd->name, "cont") && stop_or_cont_may_nest(false));
+}
+
+bool qmp_is_the_end(JsonNode *message)
+{
+    const char *line;
+    const QmpCommand *cmd = called(message, &line);
+
+    return cmd && (line ? is_quit_line(line) : g_str_equal(cmd->name, "quit"));
 }
 
 JsonNode *qmp_error_reply(Error *err, JsonNode *id)
@@ -75,6 +118,24 @@ static JsonNode *success_reply(JsonNode *result, JsonNode *id)
     }
     json_node_take_object(node, reply);
     return node;
+}
+
+JsonNode *qmp_early_reply(JsonNode *message)
+{
+    const char *line;
+    const QmpCommand *cmd = called(message, &line);
+    JsonNode *result;
+
+    if (!cmd || !(line ? is_stop_line(line) : (cmd->flags & QMP_REPLY_EARLY) != 0)) {
+        return NULL;
+    }
+    if (line) {
+        result = json_node_init_string(json_node_alloc(), "");
+    } else {
+        result = json_node_new(JSON_NODE_OBJECT);
+        json_node_take_object(result, json_object_new());
+    }
+    return success_reply(result, json_object_get_member(json_node_get_object(message), "id"));
 }
 
 typedef struct Envelope {

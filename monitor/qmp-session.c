@@ -85,24 +85,36 @@ static void resume_locked(QmpMonitor *mon)
     }
 }
 
-QmpRequest *qmp_pop_request(QmpMonitor *mon, bool nested, unsigned *session)
+QmpRequest *qmp_pop_request(QmpMonitor *mon, QmpFilter *filter, unsigned *session)
 {
     QmpRequest *req;
 
     pthread_mutex_lock(&mon->lock);
     req = g_queue_peek_head(&mon->requests);
-    if (req && nested && !(req->message && qmp_may_nest(req->message))) {
+    if (req && filter && !(req->message && filter(req->message))) {
         req = NULL;
     }
     if (req) {
         g_queue_pop_head(&mon->requests);
     }
-    *session = mon->running = mon->session;
+    *session = mon->session;
+    if (req) {
+        mon->running = mon->session;
+    }
     if (req && mon->oob) {
         resume_locked(mon);
     }
     pthread_mutex_unlock(&mon->lock);
     return req;
+}
+
+void qmp_read_ahead(QmpMonitor *mon)
+{
+    pthread_mutex_lock(&mon->lock);
+    if (g_queue_is_empty(&mon->requests)) {
+        resume_locked(mon);
+    }
+    pthread_mutex_unlock(&mon->lock);
 }
 
 void qmp_request_done(QmpMonitor *mon)

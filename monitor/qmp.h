@@ -57,9 +57,13 @@ extern pthread_mutex_t qmp_monitors_lock;
 
 /* Sends to the client of that session, if it is still there. Runs in: any thread. */
 void qmp_send(QmpMonitor *mon, unsigned session, JsonNode *message);
-/* Takes the oldest request, and makes the session read on if that makes room. With `nested` only
- * one that may run while a command waits. NULL: none. Runs in: main thread. */
-QmpRequest *qmp_pop_request(QmpMonitor *mon, bool nested, unsigned *session);
+/* Which requests may run now. */
+typedef bool QmpFilter(JsonNode *message);
+/* Takes the oldest request, and makes the session read on if that makes room, if it passes the
+ * filter (NULL: any). NULL: none. Runs in: main thread. */
+QmpRequest *qmp_pop_request(QmpMonitor *mon, QmpFilter *filter, unsigned *session);
+/* Reads one command although another one of that session runs. Runs in: main thread. */
+void qmp_read_ahead(QmpMonitor *mon);
 /* The command that was popped is done. Runs in: main thread. */
 void qmp_request_done(QmpMonitor *mon);
 void qmp_request_free(QmpRequest *req);
@@ -70,13 +74,22 @@ void qmp_cleanup(void);
 
 /* Whether it is to be answered at once, out of band. */
 bool qmp_is_oob(JsonNode *message);
-/* Whether it may run while a command of another client waits. Runs in: any thread. */
+/* Whether it may run while a command of another client waits. Runs in: main thread. */
 bool qmp_may_nest(JsonNode *message);
+/* Whether it may even run while one of the same client waits, since no reply matters after it.
+ * Runs in: main thread. */
+bool qmp_is_the_end(JsonNode *message);
+/* The reply to a command that may be told before its end; NULL: it may not. */
+JsonNode *qmp_early_reply(JsonNode *message);
 /* Runs a command, or refuses it. Returns the reply. Runs in: main thread, or with `oob` any. */
 JsonNode *qmp_execute(QmpMonitor *mon, JsonNode *message, bool oob);
 JsonNode *qmp_error_reply(Error *err, JsonNode *id); /* takes err, borrows id (may be NULL) */
 
 /* ---- qmp-dispatch.c ---- */
+
+/* Whether the client of the command that waits was told already that it is done.
+ * Runs in: main thread. */
+bool qmp_outer_is_told(void);
 
 /* Something was queued. Runs in: any thread. */
 void qmp_dispatch_kick(void);

@@ -37,7 +37,7 @@ ALLOWED = {
     'alternate': {'data', 'features'},
     'extend': {'case', 'data'},
     'command': {'data', 'returns', 'features', 'allow-oob', 'allow-preconfig',
-                'allow-nested', 'gen'},
+                'allow-nested', 'reply-early', 'gen'},
     'event': {'data', 'features'},
 }
 
@@ -601,7 +601,8 @@ class Gen:
         out += ['}', '']
         flags = [f for k, f in (('allow-oob', 'QMP_ALLOW_OOB'),
                                 ('allow-preconfig', 'QMP_ALLOW_PRECONFIG'),
-                                ('allow-nested', 'QMP_ALLOW_NESTED')) if d.spec.get(k)]
+                                ('allow-nested', 'QMP_ALLOW_NESTED'),
+                                ('reply-early', 'QMP_REPLY_EARLY')) if d.spec.get(k)]
         out.append(f'const QmpCommand qmp_command_{n} = {{')
         out.append(f'    .name = {c_string(d.name)}, .flags = {" | ".join(flags) or "0"}, '
                    f'.call = call_{n}, .enabled = true,')
@@ -720,6 +721,8 @@ class Gen:
             notes.append('works in the preconfig state')
         if d.spec.get('allow-nested'):
             notes.append('runs while a command of another client waits')
+        if d.spec.get('reply-early'):
+            notes.append('its reply waits no longer than a moment for storage')
         if d.features:
             notes.append('features: ' + ', '.join(f'`{f}`' for f in d.features))
         if notes:

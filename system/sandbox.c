@@ -62,8 +62,10 @@ static int deny(scmp_filter_ctx ctx, uint32_t action, const int *calls, unsigned
 
 static int deny_spawning(scmp_filter_ctx ctx)
 {
-    /* A thread shares everything with its creator, a process does not. */
-    const struct scmp_arg_cmp process = SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0);
+    /* A thread shares everything with its creator, a process does not. One that shares at least the
+     * descriptors is what the end of this one needs when storage does not answer (stall_exit). */
+    const struct scmp_arg_cmp process =
+        SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD | CLONE_FILES, 0);
     int ret = DENY(ctx, SCMP_ACT_KILL_PROCESS, spawning);
 
     if (ret == 0) {

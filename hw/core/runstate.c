@@ -16,6 +16,7 @@ struct RunStateListener {
 static RunState state = RUN_STATE_PRELAUNCH;
 static GPtrArray *listeners;
 static unsigned walking;
+static unsigned changes; /* of whether the machine runs */
 static GArray *powerdown_hooks;
 
 static bool no_shutdown, no_reboot;
@@ -104,12 +105,14 @@ void runstate_unlisten(RunStateListener *l)
     }
 }
 
-static void tell(bool running)
+/* Returns whether that is still so: listeners may wait, and a client have it changed meanwhile. */
+static bool tell(bool running)
 {
     guint n = listeners ? listeners->len : 0;
+    unsigned change = ++changes;
 
     walking++;
-    for (guint i = 0; i < n; i++) {
+    for (guint i = 0; i < n && change == changes; i++) {
         RunStateListener *l = listeners->pdata[running ? i : n - 1 - i];
 
         if (l->fn) {
@@ -119,6 +122,7 @@ static void tell(bool running)
     if (--walking == 0 && listeners) {
         sweep_listeners();
     }
+    return change == changes;
 }
 
 /* ---- stop and start ---- */
@@ -131,9 +135,12 @@ static void stop(RunState new_state, bool send_event)
         state = new_state;
         /* Nothing of what follows may be overtaken by the guest. */
         accel_cpus_pause();
-        tell(false);
+        /* First, as what follows may wait for storage. */
         if (send_event) {
             qapi_event_send_STOP();
+        }
+        if (!tell(false)) {
+            return;
         }
     }
     blk_drain_all_begin();

@@ -40,6 +40,7 @@ typedef enum {
     QMP_ALLOW_OOB = 1,       /* may be called with exec-oob, in another thread than the main one */
     QMP_ALLOW_PRECONFIG = 2, /* before the machine exists */
     QMP_ALLOW_NESTED = 4,    /* while a command of another client waits for something */
+    QMP_REPLY_EARLY = 8,     /* cannot fail, and the client need not wait for storage */
 } QmpFlags;
 
 typedef struct QmpCommand {

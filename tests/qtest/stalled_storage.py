@@ -18,7 +18,7 @@ ENGINES = ('threads', 'io_uring')
 
 
 class StalledStorage(QtestCase):
-    def start(self, aio='threads', iothread=True):
+    def start(self, aio='threads', iothread=True, more=()):
         self.file = StallableFile(self)
         vm = self.vm('-object', 'iothread,id=t0', '-object', 'throttle-group,id=tg0',
                      '-blockdev', 'throttle,node-name=d0,throttle-group=tg0,file.driver=raw,'
@@ -27,7 +27,7 @@ class StalledStorage(QtestCase):
                      '-blockdev', 'null-co,node-name=d1,size=1048576,read-zeroes=on',
                      '-device', 'virtio-blk-pci,id=v0,drive=d0,addr=6.0'
                      + (',iothread=t0' if iothread else ''),
-                     '-device', 'virtio-blk-pci,id=v1,drive=d1', machine='pc')
+                     '-device', 'virtio-blk-pci,id=v1,drive=d1', *more, machine='pc')
         self.disk = Disk.start(vm, 'v0', size=128)
         self.assertEqual(self.disk.write(0, 8, b'a' * 4096), OK)
         return vm
@@ -133,6 +133,126 @@ class StalledStorage(QtestCase):
         pending, vm.qt.pending = vm.qt.pending, []
         vm.qt.sock.sendall(('\n'.join(pending) + '\n').encode())
         time.sleep(0.2)
+        vm.qmp('quit')
+        self.ended(vm)
+
+    # ---- stopping the machine ----
+
+    @HANGS
+    @needs_root
+    def test_stop_with_requests_in_flight(self):
+        """The answer does not wait for the storage; what was in flight ends when that goes on."""
+        for aio in ENGINES:
+            for iothread in (False, True):
+                with self.subTest(aio=aio, iothread=iothread):
+                    vm = self.start(aio, iothread)
+                    self.stall(vm)
+                    vm.qmp('stop')
+                    vm.wait_event('STOP')
+                    self.assertEqual(vm.qmp('query-status')['status'], 'paused')
+                    self.answers(vm)
+                    vm.qmp('cont')
+                    vm.wait_event('RESUME')
+                    self.recovers(vm)
+                    vm.qmp('stop')
+                    vm.qmp('cont')
+                    self.assertEqual(self.disk.read(0, 8, 512), b'b' * 512)
+                    vm.close()
+
+    @HANGS
+    @needs_root
+    def test_requests_end_while_stopped(self):
+        vm = self.start()
+        self.stall(vm)
+        vm.qmp('stop')
+        self.file.go_on()
+
+        def done():
+            stats = vm.qmp('query-blockstats')[0]['stats']
+            return stats['rd_operations'] + stats['wr_operations']
+        self.settles(done, 9, 'all requests end')
+        self.assertEqual(vm.qmp('query-status')['status'], 'paused')
+        vm.qmp('cont')
+        self.assertEqual(len(self.disk.reap(0, 8)), 8)
+
+    @HANGS
+    @needs_root
+    def test_stop_with_nothing_but_a_flush_to_do(self):
+        vm = self.start()
+        self.file.stall()
+        vm.qmp('stop')
+        self.answers(vm)
+        vm.qmp('cont')
+        self.file.go_on()
+        self.assertEqual(self.disk.read(0, 8, 4096), b'a' * 4096)
+        # Nothing keeps the nodes when the flush has ended.
+        vm.qmp('device_del', id='v0')
+        vm.qmp('system_reset')
+        vm.wait_event('DEVICE_DELETED', match=lambda e: e['data'].get('device') == 'v0')
+        self.settles(lambda: 'return' in vm.execute('blockdev-del', {'node-name': 'd0'}), True,
+                     'the node can be removed')
+        self.assertEqual(vm.nodes(), ['d1'])
+
+    @HANGS
+    @needs_root
+    def test_quit_after_stop(self):
+        for aio in ENGINES:
+            with self.subTest(aio=aio):
+                vm = self.start(aio)
+                self.stall(vm)
+                vm.qmp('stop')
+                vm.qmp('quit')
+                self.ended(vm)
+                vm.close()
+
+    @HANGS
+    @needs_root
+    def test_stop_and_cont_by_one_client(self):
+        """It has one connection, and each of its commands is answered."""
+        for human in (False, True):
+            with self.subTest(human=human):
+                vm = self.start()
+                self.stall(vm)
+                for command, state in (('stop', 'paused'), ('stop', 'paused'),
+                                       ('cont', 'running'), ('cont', 'running')):
+                    if human:
+                        self.assertEqual(vm.hmp(command), '')
+                    else:
+                        vm.qmp(command)
+                    self.assertEqual(vm.status(), state)
+                    vm.qmp('query-block')
+                self.recovers(vm)
+                self.assertEqual([e['event'] for e in vm.take_events()
+                                  if e['event'] in ('STOP', 'RESUME')], ['STOP', 'RESUME'])
+                other = Disk.start(vm, 'v1')
+                self.assertEqual(other.write(0, 0, bytes(512)), OK)
+                vm.close()
+
+    @HANGS
+    @needs_root
+    def test_quit_of_the_client_that_waits(self):
+        """By the connection whose command is not answered."""
+        for human in (False, True):
+            with self.subTest(human=human):
+                vm, other = self.two_clients()
+                self.file.stall()
+                self.add(vm)
+                self.others_are_served(vm, other)
+                if human:
+                    self.begin(vm, 'human-monitor-command', **{'command-line': 'quit'})
+                else:
+                    self.begin(vm, 'quit')
+                self.ended(vm)
+                vm.close()
+                self.file.go_on()
+
+    @HANGS
+    @needs_root
+    def test_quit_in_a_sandbox(self):
+        """The process that keeps the storage's descriptors is none that spawn=deny is about."""
+        vm = self.start(more=['-sandbox', 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,'
+                              'resourcecontrol=deny'])
+        self.stall(vm)
         vm.qmp('quit')
         self.ended(vm)
 
