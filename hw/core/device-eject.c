@@ -2,6 +2,7 @@
 /* Devices that the guest lets go of. A processor's access asks for it; the main thread does it. */
 #include "hw/core/device.h"
 #include "hw/core/runstate.h"
+#include "qapi/qapi-qdev.h"
 #include "util/biglock.h"
 
 static void unplug_all(GPtrArray *devices)
@@ -29,4 +30,18 @@ void device_unplug_by_guest(GPtrArray *devices)
     } else {
         aio_call(aio_context_main(), unplug_in_main, devices);
     }
+}
+
+void device_unplug_refused(DeviceState *dev)
+{
+    g_autofree char *path = NULL;
+
+    ASSERT_BIG_LOCK();
+    if (!dev->pending_unplug) {
+        return;
+    }
+    dev->pending_unplug = false;
+    dev->unplug_deadline_ns = 0;
+    path = object_path((Object *)dev);
+    qapi_event_send_DEVICE_UNPLUG_GUEST_ERROR(dev->id, path ? path : "");
 }

@@ -16,6 +16,7 @@
      PCI_EXP_SLTSTA_CC)
 #define POWER_OFF (PCI_EXP_SLTCTL_PCC)
 #define INDICATOR_BLINKS 0x200 /* of PCI_EXP_SLTCTL_PIC */
+#define INDICATOR_ON     0x100
 #define INDICATOR_OFF    0x300
 
 static PCIDevice *slot_dev(PCIESlot *s)
@@ -186,6 +187,21 @@ static void slot_eject(PCIESlot *s)
     slot_set_sta(s, PCI_EXP_SLTSTA_PDS, PCI_EXP_SLTSTA_PDC);
 }
 
+/* The indicator blinks while a guest is about to do what it was asked for, and goes back to what it
+ * was when that is called off (PCI Express §6.7.1.5). */
+static bool called_off(uint16_t old, uint16_t now)
+{
+    return (old & PCI_EXP_SLTCTL_PIC) == INDICATOR_BLINKS &&
+           (now & PCI_EXP_SLTCTL_PIC) == INDICATOR_ON && !(now & POWER_OFF);
+}
+
+static void slot_keeps(PCIESlot *s)
+{
+    for (GList *l = s->parent_obj.secondary->parent_obj.children; l; l = l->next) {
+        device_unplug_refused(l->data);
+    }
+}
+
 void pcie_slot_written(PCIESlot *s, unsigned offset, unsigned size)
 {
     PCIDevice *dev = slot_dev(s);
@@ -203,6 +219,8 @@ void pcie_slot_written(PCIESlot *s, unsigned offset, unsigned size)
     }
     if (ctl_is_off(slot_ctl(s)) && !ctl_is_off(s->old_ctl) && (slot_sta(s) & PCI_EXP_SLTSTA_PDS)) {
         slot_eject(s);
+    } else if (called_off(s->old_ctl, slot_ctl(s))) {
+        slot_keeps(s);
     }
     pci_bus_set_hidden(s->parent_obj.secondary, !slot_powered(s));
     slot_event(s, PCI_EXP_SLTSTA_CC);

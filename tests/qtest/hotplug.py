@@ -3,7 +3,8 @@
 """device_add and device_del of a mapped disk: root port with native and with ACPI hotplug, pc."""
 import json
 
-from lib import (OK, OUT, Disk, QtestCase, main, pattern, switches, threads, wait_for)
+from lib import (OK, OUT, Disk, QtestCase, main, pattern, reference_fails, switches, threads,
+                 wait_for)
 from lib.pci import CAP_PCIE, PciTopology
 
 NATIVE = ['-global', 'ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off']
@@ -11,6 +12,7 @@ PORT = ['-device', 'pcie-root-port,id=rp0,chassis=1,slot=1']
 MAPPING = [{'iothread': 't0'}, {'iothread': 't1'}]
 SLOT_CONTROL, SLOT_STATUS = 0x18, 0x1a
 POWER_OFF, POWER_INDICATOR_OFF, POWER_INDICATOR_ON = 0x400, 0x300, 0x100
+POWER_INDICATOR_BLINKS = 0x200
 ATTENTION_BUTTON = 1
 
 
@@ -187,6 +189,30 @@ class Hotplug(QtestCase):
         self.deleted(vm)
         self.gone(vm)
         vm.qmp('blockdev-del', node_name='d0')
+
+    @reference_fails('it never says that a guest called an unplugging off')
+    def test_native_called_off(self):
+        """The guest blinks for a while, which can be called off at the machine, and keeps the disk."""
+        vm = self.machine(*NATIVE, *PORT)
+        read, write = self.port(vm)
+        self.plug(vm, 'rp0')
+        self.power_on(read, write)
+        for _ in range(2):
+            vm.qmp('device_del', id='h0')
+            write(SLOT_CONTROL, read(SLOT_CONTROL) & ~0x300 | POWER_INDICATOR_BLINKS)
+            self.assertEqual(vm.take_events('DEVICE_UNPLUG_GUEST_ERROR'), [])
+            write(SLOT_CONTROL, read(SLOT_CONTROL) & ~0x300 | POWER_INDICATOR_ON)
+            event = vm.wait_event('DEVICE_UNPLUG_GUEST_ERROR')
+            self.assertEqual(event['data'], {'device': 'h0', 'path': '/machine/peripheral/h0'})
+        self.use(vm, placement=True)
+        # Nothing is told about a disk that nobody wanted to have.
+        write(SLOT_CONTROL, read(SLOT_CONTROL) & ~0x300 | POWER_INDICATOR_BLINKS)
+        write(SLOT_CONTROL, read(SLOT_CONTROL) & ~0x300 | POWER_INDICATOR_ON)
+        vm.qmp('device_del', id='h0')
+        self.power_off(read, write)
+        self.deleted(vm)
+        self.gone(vm)
+        self.assertEqual(vm.take_events('DEVICE_UNPLUG_GUEST_ERROR'), [])
 
     def power_on(self, read, write):
         write(SLOT_STATUS, 0xffff)

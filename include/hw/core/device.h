@@ -114,6 +114,9 @@ void device_unplug(DeviceState *dev);
  * in the main thread, otherwise there and soon, when no request of a client is being served. Runs
  * in: any thread, under the big lock. */
 void device_unplug_by_guest(GPtrArray *devices);
+/* The guest was asked to let go of it and will not: it may be asked again at once. Nothing if it
+ * was not asked. Runs in: any thread, under the big lock. */
+void device_unplug_refused(DeviceState *dev);
 /* By id (of -device) or absolute path; Device 'x' not found (class DeviceNotFound), x is not a
  * device. */
 DeviceState *device_find(const char *id_or_path, Error **errp);
