@@ -181,25 +181,38 @@ static void free_map(void *opaque)
 static bool virtio_blk_remap(Object *obj, const Property *prop, Error **errp)
 {
     VirtIOBlk *s = VIRTIO_BLK(obj);
-    IOThreadVqMap *map, *old = s->map;
+    IOThreadVqMap *map, *old;
+    Object *single;
 
     if (!DEVICE(obj)->realized) {
         return true;
     }
     /* On a busy host the queues may still be on the way that the last change sent them. */
     virtio_wait_arrived(VIRTIO_DEVICE(s), REMAP_WAIT_NS);
+    /* Only now, as a client may have asked for another change meanwhile. */
+    old = s->map;
+    single = s->conf.iothread;
+    /* One thread was a mapping by another name, and ends with this one. */
+    if (s->conf.vq_mapping && s->conf.vq_mapping->len) {
+        s->conf.iothread = NULL;
+    }
     map = choose_threads(s, errp);
     if (!map) {
+        s->conf.iothread = single;
         return false;
     }
     s->map = map;
     if (!virtio_move_queues(VIRTIO_DEVICE(s), free_map, old, errp)) {
         g_autofree char *path = object_path(obj->parent);
 
+        s->conf.iothread = single;
         s->map = old;
         iothread_vq_map_free(map);
         error_prepend(errp, "cannot change %s of %s: ", prop->name, path);
         return false;
+    }
+    if (single && !s->conf.iothread) {
+        object_unuse(single);
     }
     /* So that a client can delete the threads at once. A disk that does not answer holds up the
      * monitor no longer than this: the threads that wait for it remain in use until it does. */

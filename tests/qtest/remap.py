@@ -176,14 +176,28 @@ class Remap(RemapCase):
     # ---- other devices ----
 
     def test_with_iothread_property(self):
+        """It is a mapping of one thread, in whose place another mapping may come."""
         disk = self.start(mapping=None, properties={'iothread': 't0'}, poll=0)
-        self.qmp_fails(disk.vm, 'qom-set', 'iothread and iothread-vq-mapping properties cannot be '
-                       'set at the same time', path=PATH, property=M, value=deal('t1'))
+        vm = disk.vm
         self.remap(disk, [])
-        self.qmp_fails(disk.vm, 'qom-set', "Attempt to set link property 'iothread' on device "
+        self.qmp_fails(vm, 'qom-set', "Attempt to set link property 'iothread' on device "
                        "'(null)' (type 'virtio-blk-device') after it was realized",
                        path=PATH, property='iothread', value='t1')
+        self.qmp_fails(vm, 'qom-set', 'IOThread "t9" object does not exist', path=PATH,
+                       property=M, value=deal('t9'))
+        self.assertEqual(vm.qmp('qom-get', path=PATH, property='iothread'), '/objects/t0')
         self.assertEqual(self.workers(disk, 3), ['t0'])
+        load = self.load(disk)
+        load.send()
+        self.remap(disk, deal('t1', 't2'))
+        load.send()
+        load.finish()
+        self.assertEqual(vm.qmp('qom-get', path=PATH, property='iothread'), '')
+        self.assertEqual(self.workers(disk, 3), ['t2'])
+        vm.qmp('object-del', id='t0')
+        self.remap(disk, [])
+        self.assertEqual(self.workers(disk, 3), [])
+        vm.qmp('object-del', id='t1')
 
     def test_without_ioeventfd(self):
         disk = self.start(mapping=None, properties={'ioeventfd': False})
