@@ -62,6 +62,27 @@ int file_call_open(FileState *s, bool rw, bool *is_fifo, Error **errp)
     return job.fd;
 }
 
+typedef struct DeviceJob {
+    const char *path;
+    bool is_device;
+} DeviceJob;
+
+static void is_device_there(void *opaque)
+{
+    DeviceJob *job = opaque;
+    struct stat st;
+
+    job->is_device = stat(job->path, &st) == 0 && (S_ISBLK(st.st_mode) || S_ISCHR(st.st_mode));
+}
+
+bool file_call_is_device(const char *path)
+{
+    DeviceJob job = { path, false };
+
+    offload_call(is_device_there, &job);
+    return job.is_device;
+}
+
 typedef struct ProbeJob {
     FileState *s;
     Error **errp;

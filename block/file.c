@@ -301,9 +301,7 @@ static int file_probe_device(const char *filename)
 
 static int host_device_probe_device(const char *filename)
 {
-    struct stat st;
-
-    return stat(filename, &st) == 0 && (S_ISBLK(st.st_mode) || S_ISCHR(st.st_mode)) ? 100 : 0;
+    return file_call_is_device(filename) ? 100 : 0;
 }
 
 static const char *const file_options_list[] = {

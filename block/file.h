@@ -117,6 +117,8 @@ void file_read_numbers(int fd, FileNumbers *n);
 
 /* open(), or with *is_fifo -1 without an error: there is nothing to wait for. */
 int file_call_open(FileState *s, bool rw, bool *is_fifo, Error **errp);
+/* Whether there is a block or character device of that name. */
+bool file_call_is_device(const char *path);
 /* file_probe_caps(), and s->can_lock. */
 bool file_call_probe(FileState *s, Error **errp);
 /* Size in bytes, or negative errno. */

@@ -300,6 +300,18 @@ class StalledStorage(QtestCase):
 
     @HANGS
     @needs_root
+    def test_drive_add(self):
+        vm, other = self.two_clients()
+        self.file.stall()
+        self.begin(vm, 'human-monitor-command', **{
+            'command-line': 'drive_add 0 if=none,id=late,format=raw,file=' + self.file.path})
+        self.others_are_served(vm, other)
+        self.file.go_on()
+        self.assertEqual(vm.qmp_client.read_reply(), {'return': 'OK\r\n'})
+        self.assertEqual([b['device'] for b in vm.qmp('query-block')], ['late'])
+
+    @HANGS
+    @needs_root
     def test_resize(self):
         vm, other = self.two_clients()
         self.add(vm)
