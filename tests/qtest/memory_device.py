@@ -119,7 +119,7 @@ class MemoryDevice(QtestCase):
     def test_threads(self):
         self.each('threads')
 
-    @reference_fails('it has no query-file-io-stats, and bytes change that nobody wrote')
+    @reference_fails('it has no query-file-io-stats')
     def test_odd_addresses(self):
         self.each('native', 512)
 
