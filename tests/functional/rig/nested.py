@@ -100,9 +100,10 @@ def level_one(path, directory, binary, command, files=()):
 
 
 def tail(path, lines=40):
+    """The last lines of a file, or all."""
     try:
         with open(path, 'rb') as f:
-            return f.read().decode(errors='replace').replace('\r', '').split('\n')[-lines:]
+            return f.read().decode(errors='replace').replace('\r', '').split('\n')[-(lines or 0):]
     except OSError:
         return []
 
@@ -141,9 +142,9 @@ def run(binary, command, files=(), limit=900, out=None):
             p.wait()
             _running.discard(p)
         if status is None:
-            console = tail(directory + '/console')
+            console = tail(directory + '/console', None)
             out('# the rig ended too early (limit: %d s)' % limit)
-            for line in console + tail(directory + '/stderr'):
+            for line in console[-40:] + tail(directory + '/stderr'):
                 out('# ' + line)
             if any('Kernel panic' in line for line in console):
                 status = KERNEL_DIED
