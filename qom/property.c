@@ -149,6 +149,7 @@ bool object_property_set(Object *obj, const char *name, JsonNode *value, QapiFor
 {
     Object *target;
     const Property *prop = object_find_property(obj, name, &target);
+    g_autoptr(Object) held = NULL;
 
     if (!prop) {
         if (object_child(obj, name) || find_legacy(obj, name, &target)) {
@@ -165,6 +166,8 @@ bool object_property_set(Object *obj, const char *name, JsonNode *value, QapiFor
     if (object_realized_check && !object_realized_check(target, prop, errp)) {
         return false;
     }
+    /* Taking effect may wait, and a guest give the device back meanwhile. */
+    held = object_ref(target);
     if (!replace_value(target, prop, value, form, errp)) {
         return false;
     }

@@ -189,6 +189,10 @@ static bool virtio_blk_remap(Object *obj, const Property *prop, Error **errp)
     }
     /* On a busy host the queues may still be on the way that the last change sent them. */
     virtio_wait_arrived(VIRTIO_DEVICE(s), REMAP_WAIT_NS);
+    if (!DEVICE(obj)->realized) {
+        error_set(errp, "cannot change %s: the device has been unplugged meanwhile", prop->name);
+        return false;
+    }
     /* Only now, as a client may have asked for another change meanwhile. */
     old = s->map;
     single = s->conf.iothread;
