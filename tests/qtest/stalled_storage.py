@@ -13,7 +13,9 @@ from lib.fuse import StallableFile
 from lib.qmp import Qmp
 
 HANGS = reference_fails('its monitor waits for the storage')
-QUERIES = ('query-status', 'query-block', 'query-blockstats', 'query-named-block-nodes')
+QUERIES = ('query-status', 'query-block', 'query-blockstats', 'query-named-block-nodes', 'query-jobs',
+           'query-block-jobs', 'query-migrate', 'query-proxmox-support', 'query-virtqueue-stats',
+           'query-file-io-stats', 'query-qmp-schema', 'query-iothreads', 'query-cpus-fast')
 ENGINES = ('threads', 'io_uring')
 
 
