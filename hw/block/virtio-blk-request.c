@@ -17,7 +17,7 @@
  * requests while others have little to do. */
 #define SLICE_BYTES    (64 * 1024)
 #define CROWDED_CHAINS 16
-#define CROWDED_COPIES 6
+#define CROWDED_COPIES 3
 #define SERIAL_BYTES   VIRTIO_BLK_ID_BYTES
 
 struct VirtIOBlkChunk {
