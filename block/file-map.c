@@ -147,14 +147,17 @@ static bool piece_whole(FileMap *m, int64_t i)
 
 static bool copy(FileState *s, FileMap *m, const BlockRequest *req)
 {
+    bool done;
+
     if (req->at_op == BLK_OP_READ) {
         return copy_guarded(req->iov, req->niov, m->base + req->at_offset);
     }
-    /* Before: whoever sees the mark sees to the time after the copy, or leaves it to the next. */
+    done = copy_guarded_out(m->base + req->at_offset, req->iov, req->niov);
+    /* Afterwards, and even if only part of it was copied: so the time that is set is later. */
     if (!file_flag(&s->untimed)) {
         file_set_flag(&s->untimed);
     }
-    return copy_guarded_out(m->base + req->at_offset, req->iov, req->niov);
+    return done;
 }
 
 bool file_map_copy(FileState *s, FileShard *sh, const BlockRequest *req)
