@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "file-aio-ring.h"
-#include "file.h"
+#include "file-pending.h"
 
 #define QUEUE_DEPTH 1024
 #define EVENTS      64
@@ -22,8 +22,7 @@ G_STATIC_ASSERT(sizeof(struct iocb) <= sizeof(((BlockRequest *)0)->u.engine));
 typedef struct BatchQueue {
     io_context_t io;
     AioTimer *timer;
-    BlockRequest *pending, **pending_tail;
-    unsigned n_pending;
+    FilePending pending;
     unsigned in_flight;
     bool flushing;
 } BatchQueue;
@@ -40,7 +39,7 @@ static void *batch_create(AioContext *ctx, Error **errp)
         g_free(q);
         return NULL;
     }
-    q->pending_tail = &q->pending;
+    file_pending_init(&q->pending);
     q->timer = aio_timer_new(ctx, AIO_CLOCK_REALTIME, batch_late, q);
     return q;
 }
@@ -49,25 +48,13 @@ static void batch_destroy(void *service)
 {
     BatchQueue *q = service;
 
-    g_assert(!q->pending && !q->in_flight);
+    g_assert(!q->pending.first && !q->in_flight);
     aio_timer_free(q->timer);
     io_destroy(q->io);
     g_free(q);
 }
 
 static const AioServiceOps batch_ops = {batch_create, batch_destroy};
-
-static BlockRequest *take_first(BatchQueue *q)
-{
-    BlockRequest *req = q->pending;
-
-    q->pending = req->next;
-    if (!q->pending) {
-        q->pending_tail = &q->pending;
-    }
-    q->n_pending--;
-    return req;
-}
 
 static void batch_reap(BatchQueue *q)
 {
@@ -110,7 +97,7 @@ static void do_alone(BlockRequest *req)
 static void submit_pending(BatchQueue *q)
 {
     struct iocb *batch[EVENTS];
-    BlockRequest *req = q->pending;
+    BlockRequest *req = q->pending.first;
     long n = 0;
     int ret;
 
@@ -121,12 +108,12 @@ static void submit_pending(BatchQueue *q)
     if (ret <= 0) {
         /* Whatever the reason is: a worker will do the first one, or say what is wrong. */
         if (ret != -EINTR) {
-            file_submit_worker(take_first(q));
+            file_submit_worker(file_pending_take(&q->pending));
         }
         return;
     }
     for (int i = 0; i < ret; i++) {
-        take_first(q);
+        file_pending_take(&q->pending);
     }
     q->in_flight += (unsigned)ret;
     batch_reap(q);
@@ -141,9 +128,9 @@ static void batch_flush(void *opaque)
         return;
     }
     q->flushing = true;
-    while (q->pending && q->in_flight < QUEUE_DEPTH) {
-        if (q->n_pending == 1) {
-            do_alone(take_first(q));
+    while (q->pending.first && q->in_flight < QUEUE_DEPTH) {
+        if (q->pending.n == 1) {
+            do_alone(file_pending_take(&q->pending));
         } else {
             submit_pending(q);
         }
@@ -179,10 +166,8 @@ bool file_batch_rw(FileState *s, FileShard *sh, BlockRequest *req)
         (read ? io_prep_preadv : io_prep_pwritev)(iocb, s->fd, req->iov, req->niov,
                                                   req->at_offset);
     }
-    req->next = NULL;
-    *q->pending_tail = req;
-    q->pending_tail = &req->next;
-    if (++q->n_pending >= file_native_batch(s, req->ctx)) {
+    file_pending_add(&q->pending, req);
+    if (q->pending.n >= file_native_batch(s, req->ctx)) {
         batch_flush(q);
     } else {
         aio_defer(batch_flush, q);

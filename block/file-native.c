@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 
 #include "file-aio-ring.h"
-#include "file.h"
+#include "file-pending.h"
 #include "util/event-notifier.h"
 
 #define QUEUE_DEPTH   1024
@@ -24,8 +24,7 @@ typedef struct NativeQueue {
     io_context_t io;
     EventNotifier notifier;
     AioFd *fd;
-    BlockRequest *pending, **pending_tail;
-    unsigned n_pending;
+    FilePending pending;
     unsigned in_flight;
 } NativeQueue;
 
@@ -60,7 +59,7 @@ static bool native_reap(NativeQueue *q)
             file_engine_result(request_of(events[i].obj), (int64_t)events[i].res);
         }
     } while (n == EVENTS || n == -EINTR);
-    if (any && q->pending) {
+    if (any && q->pending.first) {
         aio_defer(native_flush, q);
     }
     return any;
@@ -105,7 +104,7 @@ static void *native_create(AioContext *ctx, Error **errp)
     int ret;
 
     q->ctx = ctx;
-    q->pending_tail = &q->pending;
+    file_pending_init(&q->pending);
     if (!event_notifier_init(&q->notifier, false, errp)) {
         g_free(q);
         return NULL;
@@ -125,7 +124,7 @@ static void native_destroy(void *service)
 {
     NativeQueue *q = service;
 
-    g_assert(!q->pending && !q->in_flight);
+    g_assert(!q->pending.first && !q->in_flight);
     aio_fd_remove(q->fd);
     io_destroy(q->io);
     event_notifier_cleanup(&q->notifier);
@@ -134,25 +133,13 @@ static void native_destroy(void *service)
 
 static const AioServiceOps native_ops = { native_create, native_destroy };
 
-static BlockRequest *take_first(NativeQueue *q)
-{
-    BlockRequest *req = q->pending;
-
-    q->pending = req->next;
-    if (!q->pending) {
-        q->pending_tail = &q->pending;
-    }
-    q->n_pending--;
-    return req;
-}
-
 static void native_flush(void *opaque)
 {
     NativeQueue *q = opaque;
 
-    while (q->pending && q->in_flight < QUEUE_DEPTH) {
+    while (q->pending.first && q->in_flight < QUEUE_DEPTH) {
         struct iocb *batch[EVENTS];
-        BlockRequest *req = q->pending;
+        BlockRequest *req = q->pending.first;
         long n = 0;
         int ret;
 
@@ -168,11 +155,11 @@ static void native_flush(void *opaque)
         }
         if (ret <= 0) {
             /* Only the first one is at fault; a worker will do it, or say what is wrong. */
-            file_submit_worker(take_first(q));
+            file_submit_worker(file_pending_take(&q->pending));
             continue;
         }
         for (int i = 0; i < ret; i++) {
-            take_first(q);
+            file_pending_take(&q->pending);
         }
         q->in_flight += (unsigned)ret;
     }
@@ -213,11 +200,8 @@ bool file_native_rw(FileState *s, BlockRequest *req)
         }
     }
     io_set_eventfd(iocb, q->notifier.fd);
-    req->next = NULL;
-    *q->pending_tail = req;
-    q->pending_tail = &req->next;
-    q->n_pending++;
-    if (q->n_pending >= file_native_batch(s, q->ctx)) {
+    file_pending_add(&q->pending, req);
+    if (q->pending.n >= file_native_batch(s, q->ctx)) {
         native_flush(q);
     } else {
         aio_defer(native_flush, q);
