@@ -103,12 +103,17 @@ static FileMap *map_make(FileState *s)
     return m;
 }
 
+static size_t piece_len(const FileMap *m, int64_t start)
+{
+    return (size_t)(MIN(start + PIECE, m->size) - start);
+}
+
 /* A page that has been swapped out is not here either: reading it takes long anyway. Not SEEK_HOLE,
  * which would search the rest of the file for one. */
 static bool all_present(const FileMap *m, int64_t start)
 {
     unsigned char present[PIECE / 4096];
-    size_t len = (size_t)(MIN(start + PIECE, m->size) - start);
+    size_t len = piece_len(m, start);
 
     if (mincore(m->base + start, len, present) < 0) {
         return false;
@@ -141,15 +146,23 @@ static bool piece_whole(FileMap *m, int64_t i)
     }
     if (__atomic_exchange_n(p, WHOLE, __ATOMIC_RELAXED) != WHOLE) {
         __atomic_fetch_add(&m->n_whole, 1, __ATOMIC_RELAXED);
+        /* Otherwise the first requests for each part wait for fault after fault, as they do where
+         * the kernel cannot (before 5.14). */
+        madvise(m->base + (i << PIECE_BITS), piece_len(m, i << PIECE_BITS), MADV_POPULATE_READ);
     }
     return true;
 }
 
 static bool copy(FileState *s, FileMap *m, const BlockRequest *req)
 {
+    int64_t next = req->at_offset + req->ahead;
     bool done;
 
     if (req->at_op == BLK_OP_READ) {
+        /* What takes longest of a short copy is to get at its first byte. */
+        if (next >= 0 && next < m->size) {
+            __builtin_prefetch(m->base + next);
+        }
         return copy_guarded(req->iov, req->niov, m->base + req->at_offset);
     }
     done = copy_guarded_out(m->base + req->at_offset, req->iov, req->niov);

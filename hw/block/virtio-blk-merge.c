@@ -124,6 +124,11 @@ void virtio_blk_batch_submit(VirtIOBlk *s, VirtIOBlkBatch *batch)
     }
     if (!any_neighbours(batch->reqs, n)) {
         for (unsigned i = 0; i < n; i++) {
+            if (i + 1 < n) {
+                batch->reqs[i]->blk.ahead =
+                    (int64_t)(batch->reqs[i + 1]->sector - batch->reqs[i]->sector)
+                    << BLK_SECTOR_BITS;
+            }
             submit_merged(s, batch->reqs + i, 1);
         }
         return;

@@ -58,6 +58,7 @@ static VirtIOBlkReq *req_get(VirtIOBlkQueue *q)
 static void req_put(VirtIOBlkReq *req)
 {
     req->next = req->q->pool;
+    req->blk.ahead = 0;
     req->q->pool = req;
 }
 

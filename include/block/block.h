@@ -54,6 +54,9 @@ struct BlockRequest {
     int niov;
     /* Whose request it is, such as a queue: those that wait for a limit take turns. May be NULL. */
     const void *stream;
+    /* Where the submitter's next request begins, if it comes at once: bytes from `offset` on. A
+     * hint; 0: there is none. */
+    int64_t ahead;
     unsigned lane; /* which of the submitter's queues it belongs to; see blk_set_lanes() */
     /* ret is 0 or a negative errno. Runs in: the context that submitted. */
     void (*done)(BlockRequest *req, int ret);

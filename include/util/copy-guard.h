@@ -13,7 +13,8 @@
  * Runs in: any thread that has not blocked SIGBUS.
  */
 bool copy_guarded(const struct iovec *iov, int niov, const void *src);
-/* The same from iov[0..niov) into the bytes from dst on. */
+/* The same from iov[0..niov) into the bytes from dst on. What is long passes the caches by, as is
+ * best where far more is written than they hold. */
 bool copy_guarded_out(void *dst, const struct iovec *iov, int niov);
 
 #endif

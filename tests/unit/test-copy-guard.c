@@ -66,6 +66,32 @@ static void test_out(void)
     close(fd);
 }
 
+/* Of any length, from anywhere to anywhere, every byte and no other. */
+static void test_out_lengths(void)
+{
+    static const size_t lengths[] = {1, 63, 2047, 2048, 2049, 2111, 2112, 4096, 5000, 3 * PAGE};
+    char file[5 * PAGE], before[5 * PAGE], source[4 * PAGE];
+
+    for (size_t i = 0; i < sizeof(source); i++) {
+        source[i] = (char)(i * 7 + i / 251);
+    }
+    memset(before, '.', sizeof(before));
+    for (size_t n = 0; n < G_N_ELEMENTS(lengths); n++) {
+        for (size_t to = 0; to < 130; to += 13) {
+            size_t len = lengths[n], from = (to * 5) % 67;
+            struct iovec iov[] = {{source + from, len}, {source, 100}};
+
+            memset(file, '.', sizeof(file));
+            g_assert_true(copy_guarded_out(file + to, iov, 2));
+            g_assert_cmpmem(file, to, before, to);
+            g_assert_cmpmem(file + to, len, source + from, len);
+            g_assert_cmpmem(file + to + len, 100, source, 100);
+            g_assert_cmpmem(file + to + len + 100, sizeof(file) - to - len - 100, before,
+                            sizeof(file) - to - len - 100);
+        }
+    }
+}
+
 /* Outside of a copy it ends the process, as ever. */
 static void test_elsewhere(void)
 {
@@ -89,6 +115,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/copy-guard/cut-short", test_cut_short);
     g_test_add_func("/copy-guard/out", test_out);
+    g_test_add_func("/copy-guard/out-lengths", test_out_lengths);
     g_test_add_func("/copy-guard/elsewhere", test_elsewhere);
     return g_test_run();
 }
