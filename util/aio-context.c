@@ -209,6 +209,11 @@ bool aio_crowded(void)
     return current->crowded > 0;
 }
 
+bool aio_alone(void)
+{
+    return current->alone;
+}
+
 bool aio_in_context(AioContext *ctx)
 {
     return current == ctx;

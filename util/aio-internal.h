@@ -157,6 +157,7 @@ struct AioContext {
     unsigned n_polling; /* of them, in poll mode */
     unsigned rounds;    /* of looking at them, in which something was found */
     unsigned crowded;   /* for so many of them aio_crowded() holds */
+    bool alone;         /* one source alone had work in the last of them */
     unsigned walking;   /* callbacks on the stack that walk over handlers */
     AioFd *removed;
 

@@ -100,7 +100,8 @@ static void look_at_light_ones(AioContext *ctx, AioFd *heavy)
 /* Lets every handler in poll mode look for work once. `now`: the time, or a little before. */
 static bool look_once(AioContext *ctx, int64_t now)
 {
-    bool found = false, timed;
+    bool timed;
+    unsigned found = 0;
 
     if (ctx->n_polling == 0) {
         return false;
@@ -114,7 +115,7 @@ static bool look_once(AioContext *ctx, int64_t now)
         if (!aio_fd_run_poll(h)) {
             continue;
         }
-        found = true;
+        found++;
         if (timed) {
             now = now_ns();
             /* It may have been kept from a CPU: that says nothing of it. */
@@ -129,8 +130,9 @@ static bool look_once(AioContext *ctx, int64_t now)
     if (found) {
         ctx->rounds++;
         ctx->crowded -= ctx->crowded > 0;
+        ctx->alone = found == 1;
     }
-    return found;
+    return found > 0;
 }
 
 /*

@@ -12,6 +12,9 @@
 #define CHUNK_REQUESTS 32
 /* Chains that are taken from the ring before the first of them is looked at. */
 #define TAKE_AT_ONCE   16
+/* A guest that busy-waits, and has no other queue with work here, goes on with what is done while
+ * we work on the rest: it gets to see so much at a time. */
+#define EARLY_CHAINS   4
 /* Requests that are carried out on the spot, in this thread, keep it from everything else. So a
  * round of a queue ends when so much has been copied (some 20 us); and any round does after few
  * requests while others have little to do. */
@@ -345,7 +348,13 @@ static bool req_handle(VirtIOBlkReq *req, VirtIOBlkBatch *batch)
  * is done any more. */
 static bool handle_taken(VirtIOBlkQueue *q, VirtIOBlkReq **reqs, unsigned n, VirtIOBlkBatch *batch)
 {
+    bool early = q->prompt && aio_alone() && !virtqueue_interrupts(q->vq);
+
     for (unsigned i = 0; i < n; i++) {
+        if (early && i > 0 && i % EARLY_CHAINS == 0) {
+            virtio_blk_batch_submit(q->s, batch);
+            virtqueue_flush_early(q->vq);
+        }
         if (G_UNLIKELY(!req_handle(reqs[i], batch))) {
             for (; i < n; i++) {
                 virtqueue_discard(q->vq, &reqs[i]->elem);
@@ -423,6 +432,7 @@ bool virtio_blk_handle_queue(VirtIODevice *vdev, VirtQueue *vq)
     } while (good && budget && !late && !virtqueue_empty(vq));
     virtio_blk_batch_submit(s, &batch);
     q->copies = blk_copied() != start;
+    q->prompt = virtqueue_inuse(vq) == 0;
     if (good && (late || !budget) && !virtqueue_empty(vq)) {
         virtqueue_run_again(vq);
     }

@@ -43,6 +43,7 @@ struct VirtIOBlkQueue {
     VirtQueue *vq;
     VirtIOBlkReq *pool;
     VirtIOBlkChunk *chunks; /* all memory of the pool */
+    bool prompt; /* all requests of the latest round were done at the end of it */
     bool copies; /* requests take their time in this thread: see virtio_blk_handle_queue() */
     VirtIOBlkReq *retry,
         **retry_tail; /* failed, to be sent again when the VM resumes; oldest first */

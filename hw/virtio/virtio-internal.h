@@ -52,6 +52,7 @@ struct VirtQueue {
         uint16_t pushed;   /* elements behind used_idx that are not published */
         uint16_t signalled_used;
         bool signalled_used_valid;
+        bool told; /* the guest wanted an interrupt for what was published last */
         unsigned inuse;   /* taken and not given back */
         unsigned busy;    /* requests that someone will call back */
         QueueTake *takes; /* whom to tell when the queue is idle */

@@ -281,8 +281,26 @@ void virtqueue_flush(VirtQueue *vq)
         vq->o.signalled_used_valid = false;
     }
     guest_ram_dirty(vq->m.used, 4 + 8 * (uint64_t)vq->num);
-    if (interrupt_wanted(vq)) {
+    vq->o.told = interrupt_wanted(vq);
+    if (vq->o.told) {
         interrupt(vq);
+    }
+}
+
+bool virtqueue_interrupts(const VirtQueue *vq)
+{
+    return vq->o.told;
+}
+
+unsigned virtqueue_inuse(const VirtQueue *vq)
+{
+    return vq->o.inuse;
+}
+
+void virtqueue_flush_early(VirtQueue *vq)
+{
+    if (!vq->o.told) {
+        virtqueue_flush(vq);
     }
 }
 

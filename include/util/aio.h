@@ -45,6 +45,9 @@ bool aio_in_context(AioContext *ctx);
 /* Whether sources with little to do have work in the calling thread's context beside those that
  * have much: a callback does well to return soon. Runs in: a context. */
 bool aio_crowded(void);
+/* Whether only one source had work when the calling thread's context last found some by polling.
+ * Runs in: a context. */
+bool aio_alone(void);
 
 /* Creates the main context and enters it. Runs in: main thread, once, before anything else. */
 bool aio_main_init(Error **errp);

@@ -361,6 +361,36 @@ static void test_no_interrupt(void)
     echo_free(e);
 }
 
+/* Answers are seen before the end of a batch by a guest that looks for them; one that wants to be
+ * interrupted gets all of a batch with one interrupt. */
+static void test_early(void)
+{
+    Echo *e = echo_new(NULL);
+
+    echo_up(e, 64, 0);
+    e->early = true;
+    put16(AVAIL, VRING_AVAIL_F_NO_INTERRUPT);
+    for (unsigned i = 0; i < 3; i++) {
+        add_one();
+    }
+    kick(e);
+    g_assert_cmpuint(e->used, ==, 3);
+    g_assert_cmpuint(e->notified, ==, 0);
+
+    put16(AVAIL, 0);
+    add_one();
+    kick(e);
+    g_assert_cmpuint(e->notified, ==, 1);
+    for (unsigned i = 0; i < 3; i++) {
+        add_one();
+    }
+    kick(e);
+    g_assert_cmpuint(e->used, ==, 4);
+    g_assert_cmpuint(e->notified, ==, 2);
+    g_assert_cmpuint(get16(USED + 2), ==, 7);
+    echo_free(e);
+}
+
 /* Through the wrap of all 16-bit indices: an interrupt when, and only when, the index passes the
  * event; kicks are wanted at the index that comes next. */
 static void test_event_idx(void)
@@ -461,6 +491,7 @@ int main(int argc, char **argv)
     g_test_add_func("/virtqueue/size-register", test_size_register);
     g_test_add_func("/virtqueue/size-exceeded", test_size_exceeded);
     g_test_add_func("/virtqueue/no-interrupt", test_no_interrupt);
+    g_test_add_func("/virtqueue/early", test_early);
     g_test_add_func("/virtqueue/event-idx", test_event_idx);
     g_test_add_func("/virtqueue/kick-wanted", test_kick_wanted);
     g_test_add_func("/virtio/config-interrupt", test_config_interrupt);

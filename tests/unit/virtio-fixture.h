@@ -32,6 +32,8 @@ typedef struct Echo {
     unsigned notified; /* atomic; interrupts */
     unsigned handled;  /* chains; the owner's */
     AioContext *seen;  /* where the last chain was handled */
+    bool early;        /* the guest is to see each answer at once */
+    uint16_t used;     /* then: the index it saw after the latest one, before the batch ended */
 } Echo;
 
 static uint8_t *ram;
@@ -134,6 +136,10 @@ static bool echo_handle(VirtIODevice *vdev, VirtQueue *vq)
             e->handled++;
             e->seen = aio_context_current();
             virtqueue_push(vq, &elem, elem.in_bytes);
+            if (e->early) {
+                virtqueue_flush_early(vq);
+                e->used = get16(USED + 2);
+            }
         }
         if (suppress) {
             virtqueue_set_kick_wanted(vq, true);

@@ -51,6 +51,13 @@ unsigned virtqueue_pop_many(VirtQueue *vq, VirtQueueElement *const *elems, unsig
 /* Gives elem back with `len` bytes written. The guest sees it, and is interrupted if it wants to,
  * at the end of the plugged section (aio_unplug), once for all elements of the section. */
 void virtqueue_push(VirtQueue *vq, VirtQueueElement *elem, uint32_t len);
+/* Lets the guest see what has been given back so far; not if it wanted to be interrupted for what
+ * it was last given to see. */
+void virtqueue_flush_early(VirtQueue *vq);
+/* Whether the guest wanted to be interrupted for what it was last given to see. */
+bool virtqueue_interrupts(const VirtQueue *vq);
+/* Number of elements taken and not given back. */
+unsigned virtqueue_inuse(const VirtQueue *vq);
 /* Forgets elem: the guest gets no answer for it. */
 void virtqueue_discard(VirtQueue *vq, VirtQueueElement *elem);
 /* Frees what elem kept. Runs in: any thread. */
