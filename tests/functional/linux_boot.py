@@ -16,15 +16,18 @@ EXPLICIT_TWO = [{'iothread': 't1', 'vqs': [0]}, {'iothread': 't0', 'vqs': [1]}]
 MORE_THREADS = [{'iothread': 't0'}, {'iothread': 't1'}, {'iothread': 't2'}]
 
 
-def verify(name, cpus, only=False):
-    """fio's arguments: one job on each processor writes its own part of the disk in random order and
+def verify(names, cpus, only=False):
+    """fio's arguments: on each disk one job on each processor writes its own part in random order and
     checks what it wrote; with `only`, checks what an earlier run wrote."""
-    return ['--name=verify', '--filename=' + name, '--direct=%d' % (not only), '--rw=randwrite',
-            '--bs=4k', '--size=256k', '--offset_increment=2m', '--numjobs=%d' % cpus,
-            '--iodepth=16', '--ioengine=' + ('psync' if only else 'libaio'), '--verify=crc32c',
-            '--verify_fatal=1', '--group_reporting', '--allow_file_create=0', '--thread=1',
+    args = ['--direct=%d' % (not only), '--rw=randwrite', '--bs=4k', '--size=256k',
+            '--offset_increment=2m', '--numjobs=%d' % cpus, '--iodepth=16',
+            '--ioengine=' + ('psync' if only else 'libaio'), '--verify=crc32c', '--verify_fatal=1',
+            '--group_reporting', '--allow_file_create=0', '--thread=1',
             '--verify_only=1' if only else '--do_verify=1'] + \
         ([] if only else ['--cpus_allowed=0-%d' % (cpus - 1), '--cpus_allowed_policy=split'])
+    for number, name in enumerate(names):
+        args += ['--name=verify%d' % number, '--filename=' + name]
+    return args
 
 
 class LinuxBoot(GuestCase):
@@ -41,17 +44,17 @@ class LinuxBoot(GuestCase):
             'file': {'driver': 'file', 'filename': path, 'aio': aio,
                      'cache': {'direct': direct}}}), '-device', json.dumps(device)]
 
-    def interrupts(self, guest, disk):
-        """{queue: [count on each processor]}"""
-        said = guest.run('echo device $(basename $(readlink /sys/block/%s/device));'
-                         ' grep virtio /proc/interrupts' % disk)
-        device = re.search('device (virtio[0-9]+)', said).group(1)
-        return {int(m.group(2)): [int(n) for n in m.group(1).split()]
-                for m in re.finditer(r'^ *\d+:((?: +\d+)+) .*%s-req\.(\d+)$' % device, said, re.M)}
+    def interrupts(self, guest, disks):
+        """[{queue: [count on each processor]}], of each disk"""
+        said = guest.run('for d in %s; do l=$(readlink /sys/block/$d/device); echo device ${l##*/}; done;'
+                         ' cat /proc/interrupts' % ' '.join(disks))
+        return [{int(m.group(2)): [int(n) for n in m.group(1).split()]
+                 for m in re.finditer(r'^ *\d+:((?: +\d+)+) .*%s-req\.(\d+)$' % device, said, re.M)}
+                for device in re.findall('^device (virtio[0-9]+)', said, re.M)]
 
     def queue_cpus(self, guest, disk, queues):
         """{queue: its processors}; each processor has one queue."""
-        said = guest.run('for q in /sys/block/%s/mq/*; do echo ${q##*/}: $(cat $q/cpu_list); done'
+        said = guest.run('for q in /sys/block/%s/mq/*; do read -r l <$q/cpu_list; echo ${q##*/}: $l; done'
                          % disk)
         cpus = {int(line.split(':')[0]): [int(c) for c in line.split(':')[1].split(',')]
                 for line in said.split('\n')}
@@ -59,42 +62,32 @@ class LinuxBoot(GuestCase):
         self.assertEqual(sorted(sum(cpus.values(), [])), list(range(guest.cpus)))
         return cpus
 
-    def read_everywhere(self, guest, disk):
-        """Three reads from each processor, one after the other."""
-        for cpu in range(guest.cpus):
-            guest.run('i=0; while [ $i -lt 3 ]; do taskset -c %d dd if=/dev/%s of=/dev/null bs=4k'
-                      ' count=1 skip=$((i * 7)) iflag=direct 2>/dev/null; i=$((i + 1)); done'
-                      % (cpu, disk))
+    def check_queues(self, queue_cpus, before, after):
+        """Each queue has its own processors, and only they got its interrupts."""
+        for cpus, old, new in zip(queue_cpus, before, after):
+            self.assertEqual(sorted(old), sorted(cpus))
+            for queue, own in cpus.items():
+                risen = [b - a for a, b in zip(old[queue], new[queue])]
+                self.assertGreaterEqual(sum(risen), 3 * len(own), 'queue %d: %r' % (queue, risen))
+                self.assertTrue(all(n == 0 or cpu in own for cpu, n in enumerate(risen)),
+                                'queue %d belongs to %r, interrupts: %r' % (queue, own, risen))
 
-    def check_queues(self, guest, disk, queues):
-        """Each queue has its own processors, and only they get its interrupts."""
-        cpus = self.queue_cpus(guest, disk, queues)
-        before = self.interrupts(guest, disk)
-        self.assertEqual(sorted(before), sorted(cpus))
-        self.read_everywhere(guest, disk)
-        after = self.interrupts(guest, disk)
-        for queue, own in cpus.items():
-            risen = [b - a for a, b in zip(before[queue], after[queue])]
-            self.assertGreaterEqual(sum(risen), 3 * len(own), 'queue %d: %r' % (queue, risen))
-            self.assertTrue(all(n == 0 or cpu in own for cpu, n in enumerate(risen)),
-                            'queue %d belongs to %r, interrupts: %r' % (queue, own, risen))
-
-    def intx(self, guest, disk):
-        """How often the line of the disk has interrupted."""
-        said = guest.run('echo device $(basename $(readlink /sys/block/%s/device));'
-                         ' cat /proc/interrupts' % disk)
+    def lines(self, guest, disks):
+        """How often the line of each disk has interrupted."""
+        said = guest.run('for d in %s; do l=$(readlink /sys/block/$d/device); echo device ${l##*/}; done;'
+                         ' cat /proc/interrupts' % ' '.join(disks))
         self.assertNotIn('-req.', said)
-        device = re.search('device (virtio[0-9]+)', said).group(1)
-        line = re.search(r'^ *\d+:((?: +\d+)+) +IO-APIC +\d+-fasteoi .*\b%s\b' % device, said, re.M)
-        self.assertTrue(line, said)
-        return sum(int(n) for n in line.group(1).split())
+        counts = []
+        for device in re.findall('^device (virtio[0-9]+)', said, re.M):
+            line = re.search(r'^ *\d+:((?: +\d+)+) +IO-APIC +\d+-fasteoi .*\b%s\b' % device, said, re.M)
+            self.assertTrue(line, said)
+            counts.append(sum(int(n) for n in line.group(1).split()))
+        return counts
 
-    def check_intx(self, guest, disk, queues):
-        """The queues share one line, which interrupts for all of them."""
-        self.queue_cpus(guest, disk, queues)
-        before = self.intx(guest, disk)
-        self.read_everywhere(guest, disk)
-        self.assertGreaterEqual(self.intx(guest, disk) - before, 3 * guest.cpus)
+    def check_lines(self, queue_cpus, before, after):
+        """The queues of a disk share one line, which interrupts for all of them."""
+        for cpus, old, new in zip(queue_cpus, before, after):
+            self.assertGreaterEqual(new - old, 3 * len(cpus))
 
     def boot(self, machine, cpus, first, second, msi=True, **kwargs):
         paths, args = [], []
@@ -108,19 +101,22 @@ class LinuxBoot(GuestCase):
         self.assertEqual(guest.cpus, cpus)
         names = guest.disks()
         self.assertEqual(sorted(names), ['disk0', 'disk1'])
-        for number, (_, queues, _) in enumerate((first, second)):
-            (self.check_queues if msi else self.check_intx)(guest, names['disk%d' % number], queues)
-        for name in names.values():
-            guest.start(name, 'fio ' + ' '.join(verify('/dev/' + name, cpus)))
-        for name in names.values():
-            guest.finish(name)
+        disks = [names['disk0'], names['disk1']]
+        queue_cpus = [self.queue_cpus(guest, disk, queues)
+                      for disk, (_, queues, _) in zip(disks, (first, second))]
+        count, check = (self.interrupts, self.check_queues) if msi else (self.lines, self.check_lines)
+        before = count(guest, disks)
+        self.assertEqual(len(before), 2)
+        guest.run('fio %s >/tmp/fio 2>&1 || { cat /tmp/fio; false; }'
+                  % ' '.join(verify(['/dev/' + disk for disk in disks], cpus)))
+        check(queue_cpus, before, count(guest, disks))
         sums = [guest.digest(names['disk%d' % number]) for number in (0, 1)]
         self.assertEqual(guest.run('dmesg | grep -iE "i/o error|blk_update_request|hung task|call trace"'
                                    ' || true'), '')
         guest.poweroff()
+        self.host_fio(*verify(paths, cpus, only=True))
         for path, expected in zip(paths, sums):
             self.assertEqual(self.digest(path), expected, path)
-            self.host_fio(*verify(path, cpus, only=True))
             with open(path, 'rb') as f:
                 f.seek(256 << 10)
                 self.assertEqual(f.read(1792 << 10), bytes(1792 << 10), 'between the jobs')

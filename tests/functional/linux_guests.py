@@ -14,4 +14,4 @@ __all__ = ['LinuxBoot', 'LinuxDevices', 'LinuxHotplug', 'LinuxLibvirt', 'LinuxLi
 
 if __name__ == '__main__':
     # Less than what scripts/run-tests gives it, so that it is this program that reports.
-    main(limit=3300)
+    main(limit=1500)

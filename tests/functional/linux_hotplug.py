@@ -99,6 +99,8 @@ class LinuxHotplug(GuestCase):
         guest = self.start('q35', *ports)
         load = Load(guest, ['base0', 'base1'])
         self.cycles(guest, [{'bus': 'port%d' % n} for n in range(5)])
+        self.grow(guest)
+        self.stop_and_cont(guest)
         load.end()
         guest.poweroff()
 

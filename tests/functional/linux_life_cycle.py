@@ -97,7 +97,7 @@ class LinuxLifeCycle(GuestCase):
     def terminate(self, machine, mode):
         guest = self.start(machine, mode=mode)
         load = Load(guest, ['d0', 'd1'], offset=40 << 20)
-        self.assertTrue(all(guest.running(name) for name in load.names))
+        self.assertTrue(load.running())
         flushed = self.flush_until_told(guest, 60)
         event = guest.wait_event('SHUTDOWN')
         self.assertEqual(event['data'], {'guest': False, 'reason': 'host-signal'})
@@ -108,6 +108,9 @@ class LinuxLifeCycle(GuestCase):
 
     def test_sigterm_under_load(self):
         self.terminate('pc', 'io_uring')
+
+    def test_sigterm_under_load_of_workers(self):
+        self.terminate('q35', 'threads')
 
     def test_daemon_and_panic(self):
         """As a daemon, with the machine paused at first; the guest's kernel panics under load."""

@@ -6,15 +6,17 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from lib import runner
 from lib.process import popen, _running
 
 from . import Unavailable, nested, place
-from .guest import IN_RIG, Guest, GuestReset
+from .guest import IN_RIG, START_WITHIN, Guest, GuestReset
 
 START_ATTEMPTS = 3
+LAST_START = time.monotonic() + float(os.environ.get(START_WITHIN, 'inf'))
 
 
 def takes_direct(directory):
@@ -31,6 +33,14 @@ def takes_direct(directory):
 
 class GuestCase(runner.QtestCase):
     """A test case with guests that end with it."""
+
+    def run(self, result=None):
+        if time.monotonic() > LAST_START:
+            result.startTest(self)
+            result.addSkip(self, 'the rig is too slow: no time left after %s s' % os.environ[START_WITHIN])
+            result.stopTest(self)
+            return result
+        return super().run(result)
 
     def guest(self, *args, smp=1, **kwargs):
         """Starts a guest. In the rig, one with several processors that resets itself while it starts is

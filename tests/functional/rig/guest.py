@@ -18,6 +18,7 @@ from .place import guest_files
 ACCEL = os.environ.get('SPINDLE_TEST_ACCEL') or 'kvm'
 IN_RIG = bool(os.environ.get('SPINDLE_GUEST_KERNEL'))
 LIMIT = 300       # seconds; only ends a hang
+START_WITHIN = 'SPINDLE_START_WITHIN' # seconds, in which test cases may begin
 
 
 class GuestError(AssertionError):

@@ -2,7 +2,8 @@
 """The rig: real KVM inside an emulated processor, for hosts whose own KVM runs no guest kernels.
 
     this host   the reference emulator under TCG, which emulates a processor with SVM
-    level 1     Linux with kvm-amd, in RAM; runs the test, and the emulator under test
+    level 1     Linux with kvm-amd, in RAM; runs the test, and the emulator under test. One processor:
+                with two, it now and then hangs in a spin lock or dies of a corrupted stack
     level 2     Linux with its own virtio-blk driver and fio, started by that emulator
 
 Level 1 has two serial ports: the first is its console, which is kept for the report of a failure, the
@@ -23,11 +24,16 @@ from lib.process import BINARY, REFERENCE, _running, popen
 from . import FUNCTIONAL, TOP, lean
 from .cpio import Archive
 from .kernel import QUICK, guest_kernel
+from .guest import START_WITHIN
 from .place import guest_initramfs, static_busybox, tool
 
 MODULES = ['irqbypass', 'kvm', 'kvm-amd', 'brd']
 END = 'RIG-STATUS'
-KERNEL_DIED = 'the kernel of level 1 died'
+KERNEL_DIED = 'the kernel of level 1 died or hung'
+# Level 1 sends an empty line each BEAT seconds; one that has sent nothing for SILENT does nothing.
+BEAT, SILENT = 10, 180
+# The last test case is started so many seconds before the limit; the rest is skipped.
+LONGEST_CASE = 300
 PASSED_ON = ('QTEST_TIMES', 'QTEST_VERBOSE', 'ASAN_OPTIONS', 'UBSAN_OPTIONS', 'TSAN_OPTIONS', 'LSAN_OPTIONS',
              'SPINDLE_AIO_ENGINE')
 RESULT = re.compile(r'(ok|not ok) \d+ - (\S+)(.*)')
@@ -54,7 +60,8 @@ mke2fs -F -b 4096 /dev/ram0 >/dev/null && mount -t ext4 /dev/ram0 /images
 port=/dev/ttyS1
 stty -F $port raw -echo
 export PATH=/bin HOME=/root
-'''
+while sleep BEAT; do echo; done >$port 2>/dev/null &
+'''.replace('BEAT', str(BEAT))
 
 
 def add_python(archive):
@@ -108,6 +115,15 @@ def tail(path, lines=40):
         return []
 
 
+def end_if_silent(p, heard, hung):
+    """Ends a rig that hangs. `heard` holds when it was last heard of, `hung` is set."""
+    while p.poll() is None:
+        time.sleep(1)
+        if time.monotonic() - heard[0] > SILENT:
+            hung.set()
+            p.kill()
+
+
 def run(binary, command, files=(), limit=900, out=None):
     """Runs a shell command in level 1; passes on what it prints line by line to `out`, a function;
     returns its status. If it did not end: None, with a report passed on, or KERNEL_DIED if the kernel
@@ -117,7 +133,7 @@ def run(binary, command, files=(), limit=900, out=None):
     with tempfile.TemporaryDirectory(prefix='spindle-rig.') as directory:
         level_one(directory + '/initramfs', directory, binary, command, files)
         argv = [REFERENCE, '-machine', 'q35', '-accel', 'tcg,thread=multi', '-cpu', 'max',
-                '-smp', '2', '-m', '4096', '-nodefaults', '-no-user-config', '-display', 'none',
+                '-smp', '1', '-m', '4096', '-nodefaults', '-no-user-config', '-display', 'none',
                 '-no-reboot', '-serial', 'file:%s/console' % directory,
                 '-chardev', 'stdio,id=out,signal=off', '-serial', 'chardev:out',
                 '-kernel', kernel.image, '-initrd', directory + '/initramfs',
@@ -128,8 +144,11 @@ def run(binary, command, files=(), limit=900, out=None):
         timer.daemon = True
         timer.start()
         status = None
+        heard, hung = [time.monotonic()], threading.Event()
+        threading.Thread(target=end_if_silent, args=(p, heard, hung), daemon=True).start()
         try:
             for raw in p.stdout:
+                heard[0] = time.monotonic()
                 line = raw.decode(errors='replace').rstrip('\r\n')
                 if line.startswith(END):
                     status = int(line.split()[1])
@@ -146,7 +165,7 @@ def run(binary, command, files=(), limit=900, out=None):
             out('# the rig ended too early (limit: %d s)' % limit)
             for line in console[-40:] + tail(directory + '/stderr'):
                 out('# ' + line)
-            if any('Kernel panic' in line for line in console):
+            if hung.is_set() or any('Kernel panic' in line for line in console):
                 status = KERNEL_DIED
         return status
 
@@ -187,13 +206,13 @@ def run_test(script, names, limit):
     end = time.monotonic() + limit
     status, interrupted = KERNEL_DIED, set()
     while report.missing() and status == KERNEL_DIED:
-        command = 'cd /spindle && python3 -B tests/functional/%s %s' % (
-            quote(path), ' '.join(map(quote, report.missing())))
-        status = run(os.path.abspath(BINARY), command, limit=max(1, end - time.monotonic()),
-                     out=report.line)
+        left = max(1, end - time.monotonic())
+        command = 'cd /spindle && %s=%d python3 -B tests/functional/%s %s' % (
+            START_WITHIN, left - LONGEST_CASE, quote(path), ' '.join(map(quote, report.missing())))
+        status = run(os.path.abspath(BINARY), command, limit=left, out=report.line)
         if status == KERNEL_DIED and report.missing():
             name = report.missing()[0]
-            print('# the kernel of the rig died during ' + name, flush=True)
+            print('# %s during %s' % (KERNEL_DIED, name), flush=True)
             if name in interrupted:
                 report.result('not ok', name)
             interrupted.add(name)
