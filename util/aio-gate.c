@@ -192,16 +192,30 @@ static bool place_free(int64_t now)
            (holding.length == capacity && now - oldest->gate.since_ns > STALE_NS);
 }
 
-/* The longest waiting ones get what is free. Under gate_lock. */
-static void admit(int64_t now)
+/* The longest waiting one gets what is free; the caller is to wake it. Under gate_lock. */
+static AioContext *admit(int64_t now)
 {
-    while (waiting.length > 0 && place_free(now)) {
-        AioContext *ctx = g_queue_pop_head_link(&waiting)->data;
+    AioContext *ctx = NULL;
 
+    if (waiting.length > 0 && place_free(now)) {
+        ctx = g_queue_pop_head_link(&waiting)->data;
         hold(ctx, now);
-        aio_kick(ctx);
+        aio_context_ref(ctx);
     }
     __atomic_store_n(&n_waiting, waiting.length, __ATOMIC_RELAXED);
+    return ctx;
+}
+
+/* Not under gate_lock: the one that wakes up may well take this CPU at once, and for long. */
+static void let_in(AioContext *ctx, int64_t now)
+{
+    while (ctx) {
+        aio_kick(ctx);
+        aio_context_unref(ctx);
+        pthread_mutex_lock(&gate_lock);
+        ctx = admit(now);
+        pthread_mutex_unlock(&gate_lock);
+    }
 }
 
 static void queue_up(AioContext *ctx, int64_t now)
@@ -258,6 +272,8 @@ bool aio_gate_over(AioContext *ctx, int64_t now)
 
 void aio_gate_leave(AioContext *ctx, int64_t now, bool again)
 {
+    AioContext *next;
+
     if (get_state(ctx) == AIO_GATE_OUT) {
         return;
     }
@@ -271,8 +287,9 @@ void aio_gate_leave(AioContext *ctx, int64_t now, bool again)
     if (again) {
         queue_up(ctx, now);
     }
-    admit(now);
+    next = admit(now);
     pthread_mutex_unlock(&gate_lock);
+    let_in(next, now);
 }
 
 void aio_gate_close_context(AioContext *ctx)
