@@ -23,6 +23,10 @@
 /* Nobody keeps others waiting longer than this without having work himself: a little more than a
  * guest needs to answer a batch. */
 #define PASS_IDLE_NS 10000
+/* One that was woken by the guest waits so long for another loop to call it, if one was here not
+ * longer ago than RECENT_NS. */
+#define CALL_NS   (100 * 1000)
+#define RECENT_NS (1000 * 1000)
 /* A place that has been held so long belongs to a thread that does not get a CPU, or is stuck. */
 #define STALE_NS (4 * 1000 * 1000)
 /* How long the gate stays closed, how often the scheduler is asked, and the part of the time (1/n)
@@ -37,6 +41,8 @@ static GQueue holding = G_QUEUE_INIT;
 static unsigned capacity;
 static unsigned n_waiting;       /* atomic: length of `waiting` */
 static int64_t closed_until_ns;  /* atomic */
+static const AioContext *last_out; /* who has given up a place last, ... */
+static int64_t last_out_ns;        /* ... and when */
 static GQueue reserved = G_QUEUE_INIT; /* Reserved; the one to look at next first */
 
 /* A thread that needs a CPU. */
@@ -226,9 +232,23 @@ static void queue_up(AioContext *ctx, int64_t now)
     set_state(ctx, AIO_GATE_WAITING);
 }
 
+/*
+ * A loop that the guest has woken may well be on the CPU of the guest's processor, and busy-wait
+ * in its way: then all that it waits for comes late, it sleeps, and the guest wakes it there again.
+ * One that another loop has woken is on that one's CPU (see aio_park()). Under gate_lock.
+ */
+static bool better_called(AioContext *ctx, int64_t now)
+{
+    bool roused = ctx->gate.roused;
+
+    ctx->gate.roused = false;
+    return roused && last_out && last_out != ctx && now - last_out_ns < RECENT_NS;
+}
+
 AioGateAnswer aio_gate_ask(AioContext *ctx, int64_t now)
 {
     AioGateAnswer answer = AIO_GATE_GO;
+    AioContext *next = NULL;
 
     if (get_state(ctx) == AIO_GATE_HOLDING) {
         return AIO_GATE_GO;
@@ -236,11 +256,16 @@ AioGateAnswer aio_gate_ask(AioContext *ctx, int64_t now)
     pthread_mutex_lock(&gate_lock);
     switch (get_state(ctx)) {
     case AIO_GATE_OUT:
-        if (waiting.length == 0 && place_free(now)) {
+        if (waiting.length == 0 && place_free(now) && !better_called(ctx, now)) {
             hold(ctx, now);
-        } else {
-            queue_up(ctx, now);
-            answer = AIO_GATE_WAIT;
+            break;
+        }
+        queue_up(ctx, now);
+        answer = AIO_GATE_WAIT;
+        if (waiting.length > 1) {
+            next = admit(now);
+        } else if (place_free(now)) {
+            ctx->gate.give_up_ns = now + CALL_NS;
         }
         break;
     case AIO_GATE_WAITING:
@@ -250,6 +275,7 @@ AioGateAnswer aio_gate_ask(AioContext *ctx, int64_t now)
         break; /* let in this moment */
     }
     pthread_mutex_unlock(&gate_lock);
+    let_in(next, now);
     return answer;
 }
 
@@ -282,6 +308,8 @@ void aio_gate_leave(AioContext *ctx, int64_t now, bool again)
         g_queue_unlink(&waiting, &ctx->gate.link);
     } else {
         g_queue_unlink(&holding, &ctx->gate.link);
+        last_out = ctx;
+        last_out_ns = now;
     }
     set_state(ctx, AIO_GATE_OUT);
     if (again) {

@@ -114,6 +114,7 @@ typedef struct AioGate {
     int64_t since_ns;   /* when it was admitted */
     int64_t give_up_ns; /* when it stops waiting */
     bool found;         /* there was work since it was admitted */
+    bool roused;        /* an event, not a place, has ended its last sleep */
     AioDelay delay;
 } AioGate;
 

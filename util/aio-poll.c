@@ -388,6 +388,7 @@ static WaitResult wait_for_event(AioContext *ctx, int64_t start)
     }
     if (timeout != 0) {
         sleep_until_event(ctx, timeout, result == WAIT_PARKED);
+        ctx->gate.roused = result != WAIT_PARKED;
     } else {
         ctx->ops->wait(ctx, 0);
     }
