@@ -126,8 +126,8 @@ void virtio_blk_batch_submit(VirtIOBlk *s, VirtIOBlkBatch *batch)
         for (unsigned i = 0; i < n; i++) {
             if (i + 1 < n) {
                 batch->reqs[i]->blk.ahead =
-                    (int64_t)(batch->reqs[i + 1]->sector - batch->reqs[i]->sector)
-                    << BLK_SECTOR_BITS;
+                    (int64_t)(batch->reqs[i + 1]->sector - batch->reqs[i]->sector) *
+                    BLK_SECTOR_SIZE;
             }
             submit_merged(s, batch->reqs + i, 1);
         }
